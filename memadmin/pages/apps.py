@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class PagesConfig(AppConfig):
+    name = "memadmin.pages"
+    default_auto_field = "django.db.models.BigAutoField"

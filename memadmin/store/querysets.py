@@ -1,0 +1,86 @@
+"""The vocabulary of reading: one idea a word, chainable. Every order ends with the key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
+from uuid import UUID
+
+from django.db import models
+from django.db.models import F, Sum
+
+if TYPE_CHECKING:
+    from memadmin.store.models import Container, Session, Subject
+
+
+class ContainerQuerySet(models.QuerySet[Any]):
+    def by_name(self) -> Self:
+        return self.order_by("name", "id")
+
+
+class SubjectQuerySet(models.QuerySet[Any]):
+    def of_container(self, container: Container) -> Self:
+        return self.filter(container=container)
+
+    def attributed(self) -> Self:
+        """Users; the unattributed subject of a container is not counted among them."""
+        return self.filter(user_id__isnull=False)
+
+    def totals(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the sum of each named counter, 0 where there is no row."""
+        sums = self.aggregate(**{name: Sum(name) for name in names})
+        return {name: value or 0 for name, value in sums.items()}
+
+
+class ItemQuerySet(models.QuerySet[Any]):
+    def of_container(self, container: Container) -> Self:
+        return self.filter(container=container)
+
+    def of_subject(self, subject: Subject) -> Self:
+        return self.filter(subject=subject)
+
+    def with_uids(self, uids: Iterable[UUID]) -> Self:
+        return self.filter(uid__in=list(uids))
+
+
+class PinnableQuerySet(ItemQuerySet):
+    def pinned(self) -> Self:
+        return self.filter(pinned=True)
+
+    def exposed(self) -> Self:
+        """Neither pinned nor held: what eviction may look at."""
+        return self.filter(pinned=False, held=False)
+
+    def updated_before(self, cutoff: datetime) -> Self:
+        return self.filter(last_updated_at__lt=cutoff)
+
+
+class SessionQuerySet(PinnableQuerySet):
+    def newest_first(self) -> Self:
+        return self.order_by(F("last_updated_at").desc(nulls_last=True), "-id")
+
+
+class LongTermQuerySet(PinnableQuerySet):
+    def created_before(self, cutoff: datetime) -> Self:
+        return self.filter(created_at__lt=cutoff)
+
+    def newest_first(self) -> Self:
+        return self.order_by(F("created_at").desc(nulls_last=True), "-id")
+
+
+class WorkingQuerySet(ItemQuerySet):
+    def of_session(self, session: Session) -> Self:
+        return self.filter(session=session)
+
+    def in_order(self) -> Self:
+        """The order in which the agent wrote them."""
+        return self.order_by("sequence", "id")
+
+
+class HistoryQuerySet(ItemQuerySet):
+    def of_memory(self, uid: UUID) -> Self:
+        return self.filter(memory_uid=uid)
+
+    def newest_first(self) -> Self:
+        return self.order_by(F("created_at").desc(nulls_last=True), "-id")
