@@ -99,7 +99,15 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 STATIC_ROOT = BASE_DIR / "var" / "static"
 WHITENOISE_USE_FINDERS = True
 
-CONTENT_SECURITY_POLICY = {"DIRECTIVES": {"default-src": [SELF], "img-src": [SELF, "data:"], "frame-ancestors": ["'none'"], "form-action": [SELF], "base-uri": [SELF]}}
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "frame-ancestors": ["'none'"],
+        "form-action": [SELF],
+        "base-uri": [SELF],
+    }
+}
 
 Q_CLUSTER = {
     "name": "memadmin",

@@ -27,7 +27,9 @@ class Provenance(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["derived_uid", "source_uid", "subject"], name="provenance_once"),
-            models.CheckConstraint(condition=Q(source_type__in=ItemType.values, derived_type__in=ItemType.values), name="provenance_types_known"),
+            models.CheckConstraint(
+                condition=Q(source_type__in=ItemType.values, derived_type__in=ItemType.values), name="provenance_types_known"
+            ),
         ]
         indexes = [models.Index(fields=["source_uid"], name="provenance_by_source")]
 

@@ -1,0 +1,101 @@
+"""What every test may use: the database of the run, the browser, the shared data, fast passwords."""
+
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import hypothesis
+import pytest
+from django.conf import settings
+from django.db import connection
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+from pytest_django.plugin import DjangoDbBlocker
+
+from tests import browser as chrome
+from tests.databases import describe_database, is_sqlite
+from tests.flushing import flush_with_triggers_aside, rows_of_migrations
+
+TEST_FOLDER = pytest.StashKey[str]()
+BROWSER_FIXTURES = {"page", "browser"}
+
+hypothesis.settings.register_profile("usual", max_examples=40, deadline=None, derandomize=bool(os.environ.get("CI")))
+hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None)
+hypothesis.settings.load_profile(os.environ.get("MEMADMIN_HYPOTHESIS", "usual"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
+    settings.SECURE_SSL_REDIRECT = settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False  # the test client speaks plain HTTP
+    if is_sqlite():  # a file, as in production: an in-memory database cannot be opened by two threads or processes
+        config.stash[TEST_FOLDER] = tempfile.mkdtemp(prefix="memadmin-test-")
+        settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = f"{config.stash[TEST_FOLDER]}/test.sqlite3"
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    if TEST_FOLDER in config.stash:
+        shutil.rmtree(config.stash[TEST_FOLDER], ignore_errors=True)
+
+
+def pytest_report_header() -> list[str]:
+    return [f"database: {describe_database()}", f"browser: {chrome.describe_browser()}"]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if BROWSER_FIXTURES & set(getattr(item, "fixturenames", ())):
+            item.add_marker("browser")
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    operations = type(connection.ops)
+    original = operations.execute_sql_flush
+    with django_db_blocker.unblock():
+        operations.execute_sql_flush = flush_with_triggers_aside(original, rows=rows_of_migrations())  # type: ignore[method-assign]
+    yield
+    operations.execute_sql_flush = original  # type: ignore[method-assign]
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder of real conversations, formats and nasty inputs that lies beside the repository."""
+    found = next((folder / "shared" / "data" for folder in settings.BASE_DIR.parents if (folder / "shared" / "data").is_dir()), None)
+    if found is None:
+        pytest.skip("the shared/data folder with real conversations is not beside this repository")
+    return found
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    path = chrome.find_browser()
+    if path is None:
+        pytest.skip(chrome.HOW_TO_GET_ONE)
+    with sync_playwright() as playwright:
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright keeps an event loop in this thread; the tests' queries run beside it
+        with playwright.chromium.launch(executable_path=path, args=chrome.flags()) as started:
+            yield started
+
+
+@pytest.fixture
+def page(browser: Browser, live_server: LiveServer) -> Iterator[Page]:
+    """A new browser window on the running site. A script error or a refusal by the content security policy fails the test."""
+    faults: list[str] = []
+
+    def on_console(message: ConsoleMessage) -> None:
+        if "Content Security Policy" in message.text:
+            faults.append(message.text)
+
+    def on_error(error: Error) -> None:
+        faults.append(str(error))
+
+    with browser.new_context(base_url=live_server.url) as context:
+        opened = context.new_page()
+        opened.set_default_timeout(10_000)
+        opened.on("console", on_console)
+        opened.on("pageerror", on_error)
+        yield opened
+    assert not faults, faults
