@@ -1,0 +1,42 @@
+"""Everything that the log can say was done: `noun.verb`, and one line on what it means.
+
+A new action is a new line here and in `docs/audit.md`. A line is never renamed or removed: old rows name it.
+"""
+
+from django.db import models
+
+
+class Action(models.TextChoices):
+    LOGIN_SUCCEEDED = "login.succeeded", "A person signed in"
+    LOGIN_FAILED = "login.failed", "Somebody tried to sign in and was refused"
+    LOGIN_ENDED = "login.ended", "A person signed out"
+
+    PERSON_CREATED = "person.created", "An account was made"
+    PERSON_CHANGED = "person.changed", "An account's roles, containers or state were changed"
+
+    CONTAINER_CREATED = "container.created", "A memory container was made"
+
+    MEMORY_PINNED = "memory.pinned", "A long-term memory was pinned: no run evicts it"
+    MEMORY_UNPINNED = "memory.unpinned", "A long-term memory lost its pin"
+    SESSION_PINNED = "session.pinned", "A session was pinned: no run evicts it"
+    SESSION_UNPINNED = "session.unpinned", "A session lost its pin"
+
+    POLICY_DRAFTED = "policy.drafted", "A policy version was stored as a draft"
+    POLICY_PUBLISHED = "policy.published", "A policy version came into force"
+    POLICY_OPTED_OUT = "policy.opted_out", "A container was taken out of retention"
+    POLICY_ROLLED_BACK = "policy.rolled_back", "An older policy version came into force again"
+
+    SETTING_CHANGED = "setting.changed", "A run-time setting was changed"
+    SCHEDULE_CHANGED = "schedule.changed", "A job's schedule was changed"
+
+    RUN_PREVIEWED = "run.previewed", "The victims of a retention run were listed and stored"
+    RUN_STARTED = "run.started", "A retention run began to evict"
+    RUN_FINISHED = "run.finished", "A retention run came to its end"
+    RUN_FAILED = "run.failed", "A retention run stopped with an error"
+    RUN_CANCELLED = "run.cancelled", "A retention run was called off"
+    RUN_RESTORED = "run.restored", "What a run evicted was put back from the archive"
+    ITEM_RESTORED = "item.restored", "One evicted item was put back from the archive"
+
+    IMPORT_FINISHED = "import.finished", "A file was imported"
+    EXPORT_FINISHED = "export.finished", "Memories were exported to a file"
+    DEMO_LOADED = "demo.loaded", "The demo was loaded"

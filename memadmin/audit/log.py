@@ -1,0 +1,125 @@
+"""The one way into the log, and the short way out of it.
+
+Invariant: seq has no gaps and the chain no forks, because every writer of a stream queues on its head row.
+"""
+
+import re
+import secrets
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memadmin.audit.actions import Action
+from memadmin.audit.chain import GENESIS, Leaf, NotCanonical, canonical, payload_digest, row_hash
+from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload, Outcome, Stream
+
+SALT_BYTES = 32
+MOST_COUNTS = 100
+BIGGEST_COUNT = 2**63 - 1
+
+# Names, e-mail addresses and sentences do not fit these: what a person wrote belongs into the payload.
+_ACTOR = re.compile(r"(?:person|job|command|token|system)/[A-Za-z0-9._:-]{1,80}")
+_TARGET = re.compile(r"[a-z][a-z0-9_-]{0,39}/[A-Za-z0-9._:/-]{1,200}")
+_CODE = re.compile(r"(?:[a-z][a-z0-9_.-]{0,63})?")
+_COUNT_NAME = re.compile(r"[a-z][a-z0-9_.-]{0,63}")
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{0,64}")
+
+
+class InvalidEntry(ValueError):
+    """A field does not have the form that keeps personal data out of the chain. The message names the field, never its value."""
+
+
+class OutsideTransaction(Exception):
+    """An entry belongs to the transaction of its act: both happen, or neither."""
+
+
+def append(
+    action: Action,
+    *,
+    actor: str,
+    target: str,
+    at: datetime,
+    outcome: str = Outcome.OK,
+    reason_code: str = "",
+    counts: Mapping[str, int] | None = None,
+    payload: Mapping[str, Any] | None = None,
+    request_id: str = "",
+) -> AuditEntry:
+    """Chain one act to the governance stream, in the transaction of the act. Make it the last statement: it holds the stream's lock.
+
+    Texts that people wrote, and before and after values, go into `payload` (JSON), which can be redacted; all else is for ever.
+    Raises InvalidEntry, and OutsideTransaction where no transaction is open.
+    """
+    if not transaction.get_connection().in_atomic_block:
+        raise OutsideTransaction
+    facts = {
+        "at": at,
+        "actor": actor,
+        "action": str(action),
+        "outcome": str(outcome),
+        "target": target,
+        "request_id": request_id,
+        "reason_code": reason_code,
+        "counts": dict(counts or {}),
+    }
+    _check(facts)
+    body = None if payload is None else _canonical(payload)
+    return _chain(Stream.GOVERNANCE, facts, body)
+
+
+def latest(stream: str, n: int) -> list[AuditEntry]:
+    """Return the newest n entries of the stream, newest first."""
+    return list(AuditEntry.objects.in_stream(stream).newest_first()[:n])
+
+
+def _chain(stream: Stream, facts: Mapping[str, Any], body: str | None) -> AuditEntry:
+    salt = secrets.token_hex(SALT_BYTES)
+    head = _locked_head(stream)
+    sealed: dict[str, Any] = {"payload_digest": "" if body is None else payload_digest(salt, body), "prev_hash": head.row_hash}
+    text = Leaf(stream=stream.value, seq=head.seq + 1, **facts, **sealed).text()
+    entry = AuditEntry.objects.create(stream=stream.value, seq=head.seq + 1, leaf=text, row_hash=row_hash(text), **facts, **sealed)
+    if body is not None:
+        AuditPayload.objects.create(stream=entry.stream, seq=entry.seq, salt=salt, body=body)
+    AuditHead.objects.filter(stream=stream).update(seq=entry.seq, row_hash=entry.row_hash)
+    return entry
+
+
+def _locked_head(stream: Stream) -> AuditHead:
+    heads = AuditHead.objects.select_for_update().filter(stream=stream)  # SQLite: the transaction began IMMEDIATE, which locks more
+    head = heads.first()
+    if head is None:
+        AuditHead.objects.bulk_create([AuditHead(stream=stream.value, seq=0, row_hash=GENESIS)], ignore_conflicts=True)
+        head = heads.get()
+    return head
+
+
+def _canonical(payload: Mapping[str, Any]) -> str:
+    try:
+        return canonical(dict(payload))
+    except NotCanonical as error:
+        raise InvalidEntry("payload must be plain JSON") from error
+
+
+def _check(facts: Mapping[str, Any]) -> None:
+    for field, pattern in (("actor", _ACTOR), ("target", _TARGET), ("reason_code", _CODE), ("request_id", _REQUEST_ID)):
+        if not isinstance(facts[field], str) or not pattern.fullmatch(facts[field]):
+            raise InvalidEntry(f"{field} must match {pattern.pattern}")
+    if facts["action"] not in Action.values:
+        raise InvalidEntry("action is not in audit/actions.py")
+    if facts["outcome"] not in Outcome.values:
+        raise InvalidEntry(f"outcome must be one of {', '.join(Outcome.values)}")
+    if not isinstance(facts["at"], datetime) or facts["at"].tzinfo is None:
+        raise InvalidEntry("at must be a time that knows its zone")
+    _check_counts(facts["counts"])
+
+
+def _check_counts(counts: Mapping[str, int]) -> None:
+    if len(counts) > MOST_COUNTS:
+        raise InvalidEntry(f"counts holds more than {MOST_COUNTS} numbers")
+    for name, number in counts.items():
+        if not isinstance(name, str) or not _COUNT_NAME.fullmatch(name):
+            raise InvalidEntry(f"the names in counts must match {_COUNT_NAME.pattern}")
+        if type(number) is not int or abs(number) > BIGGEST_COUNT:  # a bool is an int to isinstance
+            raise InvalidEntry("counts holds whole numbers of at most 64 bits")
