@@ -1,0 +1,18 @@
+"""Names of rows that stay the same when the same thing arrives twice."""
+
+import json
+import unicodedata
+import uuid
+
+MAX_ID_LENGTH = 512  # characters; four bytes each still fit an index entry of PostgreSQL
+
+
+def item_uid(container_uid: uuid.UUID, item_type: str, user_id: str | None, external_id: str) -> uuid.UUID:
+    """Return the uid of an item that its source names by an id of its own, unique within one user and type."""
+    # JSON keeps the parts apart: ("a:b", "c") and ("a", "b:c") must not become one name.
+    return uuid.uuid5(container_uid, json.dumps([item_type, user_id, external_id]))
+
+
+def canonical_id(user_id: str) -> str:
+    """Return the form in which ids that look alike are equal. For showing them side by side, never for matching."""
+    return unicodedata.normalize("NFKC", user_id).casefold().strip()

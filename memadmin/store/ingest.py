@@ -1,0 +1,326 @@
+"""The one door in: every session and memory row is made here, with its provenance, pins and counters."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db import models, transaction
+from django.db.models import F, JSONField, Value
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.store import counters, merging, tokens
+from memadmin.store.bulk import insert_rows
+from memadmin.store.identity import canonical_id, item_uid
+from memadmin.store.intake import Incoming, IncomingHistory, IncomingMemory, IncomingSession, IncomingUser, IncomingWorking
+from memadmin.store.models import (
+    Container,
+    HistoryAction,
+    HistoryEntry,
+    ItemType,
+    LongTermMemory,
+    Pin,
+    Provenance,
+    Session,
+    Subject,
+    WorkingMemory,
+)
+
+Arrival = Incoming | IncomingUser
+SessionKey = tuple[str | None, str | None]
+_Item = TypeVar("_Item", bound=Incoming)
+
+
+@dataclass
+class Written:
+    """How many items of each type were new, already there, or there with other content."""
+
+    new: Counter[str] = field(default_factory=Counter)
+    unchanged: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+
+
+@transaction.atomic
+def create_container(
+    *, name: str, actor: str, now: datetime, uid: uuid.UUID | None = None, external_id: str | None = None, **details: Any
+) -> Container:
+    """Make an empty container. `details` are further fields of the row."""
+    container = Container.objects.create(
+        name=name, uid=uid or uuid.uuid4(), external_id=external_id, **{"created_at": now, "last_updated_at": now, **details}
+    )
+    log.append(Action.CONTAINER_CREATED, actor=actor, target=f"containers/{container.uid}", at=now)
+    return container
+
+
+@transaction.atomic
+def write(container: Container, items: Sequence[Arrival], *, actor: str, now: datetime) -> Written:
+    """Store a batch of items; all of it, or nothing if the database refuses one.
+
+    An item that is there already stays one item: equal content is counted as unchanged, other content
+    replaces it and raises the revision. A working memory brings its session with it if that is missing.
+    """
+    batch = _Batch(container, actor=actor, now=now)
+    batch.open_subjects(item.user_id for item in items)
+    sessions = [item for item in items if isinstance(item, IncomingSession)]
+    working = [item for item in items if isinstance(item, IncomingWorking)]
+    batch.write_sessions(sessions, working)
+    batch.write_working(working)
+    batch.write_memories([item for item in items if isinstance(item, IncomingMemory)])
+    batch.write_history([item for item in items if isinstance(item, IncomingHistory)])
+    batch.moves.apply()
+    return batch.written
+
+
+class _Batch:
+    """One call of `write`: the subjects it has locked, and what it has counted so far."""
+
+    def __init__(self, container: Container, *, actor: str, now: datetime) -> None:
+        self.container = container
+        self.actor = actor
+        self.now = now
+        self.subjects: dict[str | None, int] = {}
+        self.sessions: dict[SessionKey, int] = {}
+        self.moves = counters.Moves()
+        self.written = Written()
+
+    def open_subjects(self, user_ids: Iterable[str | None]) -> None:
+        """Find or make the subjects, and lock them: from here on nobody else adds an item for them."""
+        wanted = set(user_ids)
+        found = self._find_subjects(wanted)
+        missing = [
+            Subject(container=self.container, user_id=name, canonical_id=canonical_id(name) if name is not None else "")
+            for name in sorted(wanted - found.keys(), key=lambda name: (name is not None, name))
+        ]
+        if missing:
+            Subject.objects.bulk_create(missing, ignore_conflicts=True)
+            found = self._find_subjects(wanted)
+        self.subjects = found
+        counters.lock(found.values())
+
+    def _find_subjects(self, user_ids: set[str | None]) -> dict[str | None, int]:
+        subjects = Subject.objects.of_container(self.container)
+        found = dict(subjects.filter(user_id__in=[name for name in user_ids if name is not None]).values_list("user_id", "id"))
+        if None in user_ids:
+            found.update(subjects.filter(user_id__isnull=True).values_list("user_id", "id"))
+        return found
+
+    def write_sessions(self, given: Sequence[IncomingSession], working: Sequence[IncomingWorking]) -> None:
+        """Store the sessions that are given, and bare ones for the working memories that name others."""
+        items = _fold_sessions(given)
+        bare = {
+            (item.user_id, item.session_ref): IncomingSession(
+                user_id=item.user_id, external_id=item.session_ref, created_at=item.created_at
+            )
+            for item in reversed(working)
+            if item.session_ref and (item.user_id, item.session_ref) not in items
+        }
+        wanted = items | bare
+        stored = self._stored_sessions(wanted)
+        new = {item.uid or self._uid_of(item): item for key, item in wanted.items() if key not in stored}
+        insert_rows(Session, [self._row(Session, item, uid, pinned=item.pin is not None) for uid, item in new.items()])
+        for key, item in items.items():
+            if key in stored:
+                self._update(Session, stored[key], merging.session_changes(stored[key], item), ItemType.SESSION)
+        for item in new.values():
+            self.moves.add(self.subjects[item.user_id], sessions=1, pinned_sessions=int(item.pin is not None))
+        self.written.new[ItemType.SESSION] += len(new)
+        self._write_pins(new)
+        self.sessions = {key: row["id"] for key, row in self._stored_sessions(wanted).items()}
+
+    def _stored_sessions(self, wanted: Mapping[SessionKey, IncomingSession]) -> dict[SessionKey, dict[str, Any]]:
+        """Find sessions by the id that the agent gave them, within their user."""
+        users = {subject: user_id for user_id, subject in self.subjects.items()}
+        rows = Session.objects.filter(subject_id__in=users, external_id__in={key[1] for key in wanted}).values()
+        found = {(users[row["subject_id"]], row["external_id"]): row for row in rows}
+        return {key: found[key] for key in wanted if key in found}
+
+    def write_working(self, given: Sequence[IncomingWorking]) -> None:
+        items = self._by_uid(given)
+        stored = self._stored(WorkingMemory, items)
+        rows: list[dict[str, Any]] = []
+        touched: dict[int, datetime | None] = {}
+        for uid, item in items.items():
+            session = self.sessions.get((item.user_id, item.session_ref))
+            if uid not in stored:
+                rows.append(self._row(WorkingMemory, item, uid, session_id=session, message_count=len(item.messages)))
+                self.moves.add(self.subjects[item.user_id], working=1, messages=len(item.messages))
+            elif not self._update_working(stored[uid], item):
+                continue
+            if session:
+                touched[session] = merging.later(touched.get(session), item.last_updated_at or item.created_at)
+        insert_rows(WorkingMemory, rows)
+        self.written.new[ItemType.WORKING] += len(rows)
+        self._touch_sessions(touched)
+
+    def _update_working(self, stored: Mapping[str, Any], item: IncomingWorking) -> bool:
+        changes = merging.working_changes(stored, item)
+        if "messages" in changes:
+            changes["message_count"] = len(item.messages)
+            self.moves.add(self.subjects[item.user_id], messages=len(item.messages) - stored["message_count"])
+        return self._update(WorkingMemory, stored, changes, ItemType.WORKING)
+
+    def _touch_sessions(self, touched: Mapping[int, datetime | None]) -> None:
+        """New content makes a session young again. Content without a time moves its revision only."""
+        changed = []
+        for session in Session.objects.filter(id__in=touched).only("id", "last_updated_at"):
+            session.last_updated_at = merging.later(session.last_updated_at, touched[session.pk])
+            session.revision = F("revision") + 1
+            changed.append(session)
+        Session.objects.bulk_update(changed, ["last_updated_at", "revision"], batch_size=200)
+
+    def write_memories(self, given: Sequence[IncomingMemory]) -> None:
+        items = self._by_uid(given)
+        stored = self._stored(LongTermMemory, items)
+        new = {uid: item for uid, item in items.items() if uid not in stored}
+        insert_rows(LongTermMemory, [self._memory_row(uid, item) for uid, item in new.items()])
+        for uid, item in items.items():
+            if uid in stored:
+                self._update_memory(stored[uid], item)
+        self.written.new[ItemType.LONG_TERM] += len(new)
+        self._write_pins(new)
+        self._write_sources(items)
+
+    def _memory_row(self, uid: uuid.UUID, item: IncomingMemory) -> dict[str, Any]:
+        size = tokens.estimate(item.text) if item.tokens is None else item.tokens
+        subject = self.subjects[item.user_id]
+        self.moves.add(subject, long_term=1, tokens=size, pinned_long_term=int(item.pin is not None))
+        return self._row(
+            LongTermMemory,
+            item,
+            uid,
+            tokens=size,
+            tokens_method=tokens.METHOD if item.tokens is None else item.tokens_method,
+            importance=0.5 if item.importance is None else item.importance,
+            importance_source="default" if item.importance is None else item.importance_source,
+            pinned=item.pin is not None,
+        )
+
+    def _update_memory(self, stored: Mapping[str, Any], item: IncomingMemory) -> None:
+        changes = merging.memory_changes(stored, item)
+        subject = self.subjects[item.user_id]
+        if "text" in changes:
+            changes["tokens"] = tokens.estimate(item.text) if item.tokens is None else item.tokens
+            self.moves.add(subject, tokens=changes["tokens"] - stored["tokens"], history=1)
+            entry = IncomingHistory(
+                user_id=item.user_id,
+                memory_uid=stored["uid"],
+                action=HistoryAction.UPDATE,
+                before={"memory": stored["text"]},
+                after={"memory": item.text},
+                actor=self.actor,
+                created_at=self.now,
+                namespace=item.namespace,
+            )
+            insert_rows(HistoryEntry, [self._row(HistoryEntry, entry, uuid.uuid4())])
+        self._update(LongTermMemory, stored, changes, ItemType.LONG_TERM)
+
+    def write_history(self, given: Sequence[IncomingHistory]) -> None:
+        """History is only ever added to: an entry that is there stays as it is."""
+        items = self._by_uid(given)
+        stored = self._stored(HistoryEntry, items)
+        new = {uid: item for uid, item in items.items() if uid not in stored}
+        insert_rows(HistoryEntry, [self._row(HistoryEntry, item, uid) for uid, item in new.items()])
+        for item in new.values():
+            self.moves.add(self.subjects[item.user_id], history=1)
+        self.written.new[ItemType.HISTORY] += len(new)
+        self.written.unchanged[ItemType.HISTORY] += len(stored)
+
+    def _by_uid(self, given: Sequence[_Item]) -> dict[uuid.UUID, _Item]:
+        """Name every item. Of several with one name the last counts, and the others are counted as repeats."""
+        items: dict[uuid.UUID, _Item] = {}
+        for item in given:
+            uid = item.uid or self._uid_of(item)
+            self.written.unchanged[item.item_type] += uid in items
+            items[uid] = item
+        return items
+
+    def _uid_of(self, item: Incoming) -> uuid.UUID:
+        if item.external_id is None:
+            return uuid.uuid4()
+        return item_uid(self.container.uid, item.item_type, item.user_id, item.external_id)
+
+    def _stored(self, model: type[models.Model], items: Iterable[uuid.UUID]) -> dict[uuid.UUID, dict[str, Any]]:
+        rows = model._default_manager.filter(uid__in=list(items), subject_id__in=self.subjects.values()).values()
+        return {row["uid"]: row for row in rows}
+
+    def _row(self, model: type[models.Model], item: Incoming, uid: uuid.UUID, **computed: Any) -> dict[str, Any]:
+        """Return every column of a new row: what is computed, else what is given, else the default."""
+        known = {"container_id": self.container.pk, "subject_id": self.subjects[item.user_id], "uid": uid, "stored_at": self.now}
+        row = {}
+        for column in model._meta.concrete_fields:
+            name = column.attname
+            if name in known or name in computed:
+                row[name] = computed[name] if name in computed else known[name]
+            elif not column.primary_key:
+                row[name] = getattr(item, name, column.get_default())
+        if row.get("last_updated_at", self.now) is None:
+            row["last_updated_at"] = item.created_at
+        return row
+
+    def _update(self, model: type[models.Model], stored: Mapping[str, Any], changes: Mapping[str, Any], item_type: ItemType) -> bool:
+        """Write the changes, if there are any, and count the item."""
+        if not changes:
+            self.written.unchanged[item_type] += 1
+            return False
+        values = {name: Value(None, JSONField()) if value is None and _is_json(model, name) else value for name, value in changes.items()}
+        model._default_manager.filter(pk=stored["id"]).update(**values, revision=F("revision") + 1)
+        self.written.changed[item_type] += 1
+        return True
+
+    def _write_pins(self, new: Mapping[uuid.UUID, IncomingSession] | Mapping[uuid.UUID, IncomingMemory]) -> None:
+        pins = [
+            {
+                "container_id": self.container.pk,
+                "subject_id": self.subjects[item.user_id],
+                "target_type": item.item_type,
+                "target_uid": uid,
+                "reason": item.pin.reason,
+                "actor": item.pin.actor,
+                "created_at": item.pin.created_at,
+                "review_on": item.pin.review_on,
+            }
+            for uid, item in new.items()
+            if item.pin
+        ]
+        insert_rows(Pin, pins)
+
+    def _write_sources(self, items: Mapping[uuid.UUID, IncomingMemory]) -> None:
+        """Note where memories came from; a memory that arrives again may bring further sources."""
+        links = {(uid, source.uid): source for uid, item in items.items() for source in item.sources}
+        known = set(Provenance.objects.filter(derived_uid__in=[uid for uid, _ in links]).values_list("derived_uid", "source_uid"))
+        rows = [
+            {
+                "container_id": self.container.pk,
+                "subject_id": self.subjects[items[uid].user_id],
+                "derived_type": ItemType.LONG_TERM,
+                "derived_uid": uid,
+                "source_type": source.item_type,
+                "source_uid": source.uid,
+            }
+            for (uid, _), source in links.items()
+            if (uid, source.uid) not in known
+        ]
+        insert_rows(Provenance, rows)
+
+
+def _is_json(model: type[models.Model], name: str) -> bool:
+    column = model._meta.get_field(name)
+    return isinstance(column, JSONField) and not column.null
+
+
+def _fold_sessions(given: Iterable[IncomingSession]) -> dict[SessionKey, IncomingSession]:
+    """Make one arrival of several for the same session."""
+    items: dict[SessionKey, IncomingSession] = {}
+    for item in given:
+        key = (item.user_id, item.external_id)
+        if key in items:
+            earlier = items[key]
+            stored = {column.name: getattr(earlier, column.name) for column in fields(earlier)}
+            item = replace(earlier, **merging.session_changes(stored, item), pin=earlier.pin or item.pin)
+        items[key] = item
+    return items
