@@ -1,0 +1,139 @@
+"""Copies of evicted memories and sessions, and the way back. Off the read path; each copy names its last day.
+
+A restored item is the same item: uid, counters, times and links as they were, under a new row number.
+"""
+
+from __future__ import annotations
+
+import json
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection, models, transaction
+
+from memadmin.store import counters
+from memadmin.store.bulk import insert_rows
+from memadmin.store.models import Archived, ItemType, LongTermMemory, Session, WorkingMemory
+
+
+@dataclass(frozen=True, slots=True)
+class ArchiveNote:
+    """What an archived copy says of its eviction. `expires_at` None keeps it."""
+
+    run_number: int | None
+    now: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    items: int
+    already_there: int
+
+
+def pack(row: Mapping[str, Any], working: Sequence[Mapping[str, Any]] = ()) -> bytes:
+    """Return the compressed copy of a row, for a session with its working memories."""
+    body = {"row": _plain(row), "working": [_plain(memory) for memory in working]}
+    return zlib.compress(json.dumps(body, default=_text, ensure_ascii=False).encode())
+
+
+def unpack(payload: bytes | memoryview) -> dict[str, Any]:
+    """Return {"row": …, "working": […]} with times and uids as text."""
+    body: dict[str, Any] = json.loads(zlib.decompress(payload))
+    return body
+
+
+def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in row.items() if name != "id"}
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, UUID):
+        return str(value)
+    raise TypeError(f"{type(value).__name__} has no place in an archive")
+
+
+def copies(
+    rows: Iterable[Mapping[str, Any]],
+    item_type: ItemType,
+    *,
+    reasons: Mapping[int, str],
+    note: ArchiveNote,
+    working: Mapping[int, Sequence[Mapping[str, Any]]] | None = None,
+) -> list[dict[str, Any]]:
+    """Return the archive rows for rows that are about to go."""
+    return [
+        {
+            "uid": row["uid"],
+            "container_id": row["container_id"],
+            "subject_id": row["subject_id"],
+            "item_type": item_type,
+            "payload": pack(row, (working or {}).get(row["id"], ())),
+            "reason": reasons[row["id"]],
+            "run_number": note.run_number,
+            "archived_at": note.now,
+            "expires_at": note.expires_at,
+        }
+        for row in rows
+    ]
+
+
+@transaction.atomic
+def restore(archived_ids: Sequence[int]) -> Restored:
+    """Put archived items back into the store. One that is there again already keeps its newer form and its copy."""
+    subject_ids = Archived.objects.filter(id__in=archived_ids).values_list("subject_id", flat=True)
+    counters.lock(subject_ids)
+    found = list(Archived.objects.filter(id__in=archived_ids).order_by("id"))
+    present = _present(found)
+    returning = [copy for copy in found if copy.uid not in present]
+    moves = counters.Moves()
+    _restore_memories([copy for copy in returning if copy.item_type == ItemType.LONG_TERM], moves)
+    for copy in returning:
+        if copy.item_type == ItemType.SESSION:
+            _restore_session(copy, moves)
+        moves.add(copy.subject_id, archived=-1)
+    Archived.objects.filter(id__in=[copy.pk for copy in returning])._raw_delete(connection.alias)
+    moves.apply()
+    return Restored(items=len(returning), already_there=len(found) - len(returning))
+
+
+def _present(found: Sequence[Archived]) -> set[UUID]:
+    uids = [copy.uid for copy in found]
+    return {
+        *LongTermMemory.objects.with_uids(uids).values_list("uid", flat=True),
+        *Session.objects.with_uids(uids).values_list("uid", flat=True),
+    }
+
+
+def _restore_memories(copies: Sequence[Archived], moves: counters.Moves) -> None:
+    rows = [_row(LongTermMemory, unpack(copy.payload)["row"]) for copy in copies]
+    insert_rows(LongTermMemory, rows)
+    for row in rows:
+        moves.add(row["subject_id"], long_term=1, tokens=row["tokens"], pinned_long_term=int(row["pinned"]))
+
+
+def _restore_session(copy: Archived, moves: counters.Moves) -> None:
+    body = unpack(copy.payload)
+    session = _row(Session, body["row"])
+    insert_rows(Session, [session])
+    key = Session.objects.values_list("id", flat=True).get(uid=session["uid"], subject=session["subject_id"])
+    working = [_row(WorkingMemory, {**row, "session_id": key}) for row in body["working"]]
+    insert_rows(WorkingMemory, working)
+    messages = sum(row["message_count"] for row in working)
+    moves.add(session["subject_id"], sessions=1, pinned_sessions=int(session["pinned"]), working=len(working), messages=messages)
+
+
+def _row(model: type[models.Model], stored: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a row of today's columns: an older copy may lack some and carry others."""
+    row = {}
+    for column in model._meta.concrete_fields:
+        if not column.primary_key:
+            value = stored.get(column.attname, column.get_default())
+            row[column.attname] = value if isinstance(column, models.JSONField) else column.to_python(value)
+    return row

@@ -1,0 +1,177 @@
+"""The one door out: rows of people's memories leave the store here and nowhere else.
+
+Invariant: a pinned or held row is never removed by eviction. Every deleting statement tests both again, together with
+the revision and last access that the row had when it was chosen; counters and archive copies move in the same transaction.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.db import connection, models, transaction
+
+from memadmin.store import counters
+from memadmin.store.archive import ArchiveNote, copies
+from memadmin.store.bulk import id_list, insert_rows
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Session, WorkingMemory
+
+__all__ = ["ArchiveNote", "Chosen", "Removed", "remove_archived", "remove_history", "remove_long_term", "remove_sessions"]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Rows that were chosen to go: a SELECT of (id, subject_id, revision, last_accessed_at, reason).
+
+    `last_accessed_at` is only looked at for long-term memories, `reason` only for the archive.
+    """
+
+    sql: str
+    params: Sequence[Any] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What has really gone. `working` and `messages` went with their sessions."""
+
+    items: int
+    tokens: int = 0
+    working: int = 0
+    messages: int = 0
+
+
+@transaction.atomic
+def remove_long_term(chosen: Chosen, *, archive: ArchiveNote | None) -> Removed:
+    """Remove those of the chosen memories that are as they were when chosen, into the archive unless that is off."""
+    if archive is None and connection.vendor == "postgresql":
+        return _remove_long_term_at_once(chosen)
+    reasons = _still_chosen(LongTermMemory, chosen)
+    if archive:
+        rows = LongTermMemory.objects.filter(id__in=reasons).values()
+        _archive(copies(rows, ItemType.LONG_TERM, reasons=reasons, note=archive))
+    gone = _delete("store_longtermmemory", reasons, returning=("subject_id", "tokens"), exempt=("pinned", "held"))
+    moves = counters.Moves()
+    for subject_id, tokens in gone:
+        moves.add(subject_id, long_term=-1, tokens=-tokens, archived=int(archive is not None))
+    moves.apply()
+    return Removed(items=len(gone), tokens=sum(tokens for _, tokens in gone))
+
+
+@transaction.atomic
+def remove_sessions(chosen: Chosen, *, archive: ArchiveNote | None) -> Removed:
+    """Remove sessions together with their working memories; one archive row holds a session and all of them."""
+    reasons = _still_chosen(Session, chosen)
+    if archive:
+        working: defaultdict[int, list[Mapping[str, Any]]] = defaultdict(list)
+        for row in WorkingMemory.objects.filter(session_id__in=reasons).order_by("sequence", "id").values():
+            working[row["session_id"]].append(row)
+        rows = Session.objects.filter(id__in=reasons).values()
+        _archive(copies(rows, ItemType.SESSION, reasons=reasons, note=archive, working=working))
+    gone = _delete("store_session", reasons, returning=("subject_id", "id"), exempt=("pinned", "held"))
+    cascade = _delete("store_workingmemory", [key for _, key in gone], returning=("subject_id", "message_count"), column="session_id")
+    moves = counters.Moves()
+    for subject_id, _ in gone:
+        moves.add(subject_id, sessions=-1, archived=int(archive is not None))
+    for subject_id, messages in cascade:
+        moves.add(subject_id, working=-1, messages=-messages)
+    moves.apply()
+    return Removed(items=len(gone), working=len(cascade), messages=sum(messages for _, messages in cascade))
+
+
+@transaction.atomic
+def remove_history(chosen: Chosen) -> Removed:
+    """Remove history entries. They have no archive: history is itself the copy."""
+    reasons = _still_chosen(HistoryEntry, chosen)
+    gone = _delete("store_historyentry", reasons, returning=("subject_id", "id"), exempt=("pinned",))
+    moves = counters.Moves()
+    for subject_id, _ in gone:
+        moves.add(subject_id, history=-1)
+    moves.apply()
+    return Removed(items=len(gone))
+
+
+@transaction.atomic
+def remove_archived(archived_ids: Sequence[int]) -> int:
+    """Remove archived copies for good and return how many there were."""
+    counters.lock(Archived.objects.filter(id__in=archived_ids).values_list("subject_id", flat=True))
+    gone = _delete("store_archived", archived_ids, returning=("subject_id", "id"))
+    moves = counters.Moves()
+    for subject_id, _ in gone:
+        moves.add(subject_id, archived=-1)
+    moves.apply()
+    return len(gone)
+
+
+_AT_ONCE = """
+WITH chosen AS MATERIALIZED ({chosen}),
+gone AS (
+    DELETE FROM store_longtermmemory AS m USING chosen AS c
+    WHERE m.id = c.id AND NOT m.pinned AND NOT m.held
+      AND m.revision = c.revision AND m.last_accessed_at IS NOT DISTINCT FROM c.last_accessed_at
+    RETURNING m.subject_id, m.tokens
+),
+sums AS (SELECT subject_id, count(*) AS n, sum(tokens) AS tokens FROM gone GROUP BY subject_id),
+moved AS (
+    UPDATE store_subject AS s SET long_term = s.long_term - sums.n, tokens = s.tokens - sums.tokens
+    FROM sums WHERE s.id = sums.subject_id
+)
+SELECT coalesce(sum(n), 0), coalesce(sum(tokens), 0) FROM sums
+"""
+
+
+def _remove_long_term_at_once(chosen: Chosen) -> Removed:
+    """The path of large runs: one statement deletes the batch and moves the counters, no row passes through Python."""
+    _lock_subjects(chosen)
+    with connection.cursor() as cursor:
+        cursor.execute(_AT_ONCE.format(chosen=chosen.sql), chosen.params)
+        items, tokens = cursor.fetchone()
+    return Removed(items=int(items), tokens=int(tokens))
+
+
+def _lock_subjects(chosen: Chosen) -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(
+                f"SELECT 1 FROM store_subject WHERE id IN (SELECT subject_id FROM ({chosen.sql}) AS c) ORDER BY id FOR UPDATE",
+                chosen.params,
+            )
+
+
+def _still_chosen(model: type[models.Model], chosen: Chosen) -> dict[int, str]:
+    """Lock the subjects and those rows that are still exposed and unchanged; return their ids with the reason."""
+    _lock_subjects(chosen)
+    same = "IS NOT DISTINCT FROM" if connection.vendor == "postgresql" else "IS"
+    tests = ["m.revision = c.revision", "NOT m.pinned"]
+    if model is not HistoryEntry:
+        tests.append("NOT m.held")
+    if model is LongTermMemory:
+        tests.append(f"m.last_accessed_at {same} c.last_accessed_at")
+    lock = " FOR UPDATE OF m" if connection.vendor == "postgresql" else ""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT m.id, c.reason FROM ({chosen.sql}) AS c JOIN {model._meta.db_table} AS m ON m.id = c.id "
+            f"WHERE {' AND '.join(tests)} ORDER BY m.id{lock}",
+            chosen.params,
+        )
+        return dict(cursor.fetchall())
+
+
+def _archive(rows: Sequence[Mapping[str, Any]]) -> None:
+    """Add archive copies. An older copy of the same item gives way: its uid stands for one thing."""
+    stale = list(Archived.objects.filter(uid__in=[row["uid"] for row in rows]).values_list("id", flat=True))
+    if stale:
+        remove_archived(stale)
+    insert_rows(Archived, rows)
+
+
+def _delete(
+    table: str, ids: Iterable[int], *, returning: tuple[str, str], column: str = "id", exempt: tuple[str, ...] = ()
+) -> list[tuple[int, int]]:
+    condition, parameters = id_list(column, list(ids))
+    tests = "".join(f" AND NOT {name}" for name in exempt)
+    with connection.cursor() as cursor:
+        cursor.execute(f"DELETE FROM {table} WHERE {condition}{tests} RETURNING {', '.join(returning)}", parameters)
+        rows: list[tuple[int, int]] = cursor.fetchall()
+    return rows
