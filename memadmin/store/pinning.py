@@ -1,0 +1,79 @@
+"""Pins: who exempts what from eviction, and why."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+
+from django.db import connection, transaction
+from django.db.models import F
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.store import counters
+from memadmin.store.models import ItemType, LongTermMemory, Pin, Session
+
+Pinnable = Session | LongTermMemory
+
+
+class Gone(Exception):
+    """The item is not in the store any more."""
+
+
+class AlreadyPinned(Exception):
+    """Somebody has pinned the item meanwhile."""
+
+
+class NotPinned(Exception):
+    """There is no pin to take away."""
+
+
+class NoReason(Exception):
+    """A pin needs a reason that the next person understands."""
+
+
+@transaction.atomic
+def pin(item: Pinnable, *, reason: str, actor: str, now: datetime, review_on: date | None = None) -> Pin:
+    """Exempt an item from eviction. Its age does not change. Raises NoReason, Gone or AlreadyPinned."""
+    if not reason.strip():
+        raise NoReason("Say why this is to be kept: the next person will ask.")
+    _flag(item, pinned=True, error=AlreadyPinned("This is pinned already."))
+    made = Pin.objects.create(
+        container_id=item.container_id,
+        subject_id=item.subject_id,
+        target_type=_type_of(item),
+        target_uid=item.uid,
+        reason=reason.strip(),
+        actor=actor,
+        created_at=now,
+        review_on=review_on,
+    )
+    action = Action.SESSION_PINNED if isinstance(item, Session) else Action.MEMORY_PINNED
+    log.append(action, actor=actor, target=f"{_type_of(item)}/{item.uid}", at=now, payload={"reason": made.reason})
+    return made
+
+
+@transaction.atomic
+def unpin(item: Pinnable, *, actor: str, now: datetime, reason: str = "") -> None:
+    """Take the pin away: the item may go at the next run. Raises Gone or NotPinned."""
+    _flag(item, pinned=False, error=NotPinned("This is not pinned."))
+    Pin.objects.filter(target_uid=item.uid, subject_id=item.subject_id)._raw_delete(connection.alias)
+    action = Action.SESSION_UNPINNED if isinstance(item, Session) else Action.MEMORY_UNPINNED
+    log.append(action, actor=actor, target=f"{_type_of(item)}/{item.uid}", at=now, payload={"reason": reason.strip()})
+
+
+def _type_of(item: Pinnable) -> ItemType:
+    return ItemType.SESSION if isinstance(item, Session) else ItemType.LONG_TERM
+
+
+def _flag(item: Pinnable, *, pinned: bool, error: Exception) -> None:
+    """Set the flag by compare-and-set and move the counter; raise the error if it stands like that already."""
+    counters.lock([item.subject_id])
+    rows = type(item).objects.filter(pk=item.pk)
+    if not rows.filter(pinned=not pinned).update(pinned=pinned, revision=F("revision") + 1):
+        if rows.exists():
+            raise error
+        raise Gone("This is not in the store any more.")
+    moves = counters.Moves()
+    moves.add(item.subject_id, **{"pinned_sessions" if isinstance(item, Session) else "pinned_long_term": 1 if pinned else -1})
+    moves.apply()
+    item.refresh_from_db()
