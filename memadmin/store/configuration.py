@@ -1,0 +1,92 @@
+"""The run-time settings: what each means, its default and its range. Only values that somebody changed have a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.store.models import Setting
+
+
+class InvalidSetting(ValueError):
+    """The value is not one that the setting takes; the message says which ones it takes."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingSpec:
+    key: str
+    title: str
+    help: str
+    default: bool | int
+    minimum: int | None = None  # None for switches
+    maximum: int | None = None
+
+    def parse(self, raw: object) -> bool | int:
+        """Return the value, or raise InvalidSetting. Texts are taken as a form sends them."""
+        if isinstance(self.default, bool):
+            return self._parse_switch(raw)
+        return self._parse_number(raw)
+
+    def _parse_switch(self, raw: object) -> bool:
+        words = {"true": True, "on": True, "false": False, "off": False}
+        value = words.get(str(raw).strip().lower())
+        if value is None:
+            raise InvalidSetting(f"{self.title} is on or off, not {raw!r}.")
+        return value
+
+    def _parse_number(self, raw: object) -> int:
+        try:
+            if isinstance(raw, bool) or (isinstance(raw, float) and not raw.is_integer()):
+                raise ValueError(raw)
+            value = int(str(raw).strip()) if isinstance(raw, str) else int(raw)  # type: ignore[call-overload]
+        except (TypeError, ValueError, OverflowError):
+            raise InvalidSetting(f"{self.title} is a whole number from {self.minimum} to {self.maximum}, not {raw!r}.") from None
+        if not (self.minimum or 0) <= value <= (self.maximum or 0):
+            raise InvalidSetting(f"{self.title} must be from {self.minimum} to {self.maximum}, not {value}.")
+        return int(value)
+
+
+REGISTRY = {
+    spec.key: spec
+    for spec in (
+        SettingSpec("retention_enabled", "Retention", "While this is off nothing is evicted, by any rule. Previews still work.", False),
+        SettingSpec("multi_tenancy_enabled", "Multi-tenancy", "While this is on no retention run does anything.", False),
+        SettingSpec(
+            "retention_throttle_seconds", "Pause between containers (seconds)", "Taken after a container that lost something.", 5, 1, 60
+        ),
+        SettingSpec("preview_keep_days", "Keep previews (days)", "A preview that nobody ran is dropped after this time.", 14, 1, 365),
+        SettingSpec(
+            "preview_valid_hours", "Preview valid for (hours)", "An older preview must be made anew before it can run.", 24, 1, 720
+        ),
+    )
+}
+
+
+def value(key: str) -> Any:
+    """Return the value in force. An unknown key raises KeyError."""
+    spec = REGISTRY[key]
+    row = Setting.objects.filter(key=key).first()
+    return spec.default if row is None else row.value
+
+
+def values() -> dict[str, Any]:
+    """Return every setting's value in force, with one query."""
+    changed = dict(Setting.objects.values_list("key", "value"))
+    return {key: changed.get(key, spec.default) for key, spec in REGISTRY.items()}
+
+
+@transaction.atomic
+def change(key: str, raw: object, *, actor: str, now: datetime) -> Any:
+    """Set a value and return it as stored; None goes back to the default. Raises InvalidSetting or KeyError."""
+    spec = REGISTRY[key]
+    before = value(key)
+    after = spec.default if raw is None else spec.parse(raw)
+    Setting.objects.update_or_create(key=key, defaults={"value": after, "changed_at": now, "changed_by": actor})
+    if after != before:
+        log.append(Action.SETTING_CHANGED, actor=actor, target=f"settings/{key}", at=now, payload={"before": before, "after": after})
+    return after

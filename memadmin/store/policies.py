@@ -1,0 +1,145 @@
+"""A container's policy versions: written once, published one at a time, never changed."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F, Max
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.store import configuration
+from memadmin.store.models import Container, PolicyState, PolicyStatus, PolicyVersion
+from retention.policy import RetentionPolicy, canonical, digest, parse_policy
+
+
+class RetentionIsOff(Exception):
+    """Nothing would carry the policy out."""
+
+
+class Conflict(Exception):
+    """Somebody has published meanwhile; `published` is what stands now (None: opted out or nothing)."""
+
+    def __init__(self, published: PolicyVersion | None) -> None:
+        number = published.number if published else "none"
+        super().__init__(f"The policy in force has changed meanwhile: it is now version {number}.")
+        self.published = published
+
+
+class NoSuchVersion(Exception):
+    """The container has no policy version of this number."""
+
+
+def published(container: Container) -> PolicyVersion | None:
+    """Return the version in force, or None."""
+    return PolicyVersion.objects.filter(container=container, status=PolicyStatus.PUBLISHED).first()
+
+
+def current(container: Container) -> RetentionPolicy | None:
+    """Return the policy in force; None if it was never set or the container opted out."""
+    version = published(container)
+    return None if version is None else parse(version)
+
+
+def parse(version: PolicyVersion) -> RetentionPolicy:
+    """Return the policy that a version holds."""
+    return parse_policy(json.loads(version.document))
+
+
+@transaction.atomic
+def save_draft(container: Container, policy: RetentionPolicy, *, actor: str, now: datetime, note: str = "") -> PolicyVersion:
+    """Keep a policy as a draft. A draft of the same content that is there already is returned as it is."""
+    _lock(container)
+    same = PolicyVersion.objects.filter(container=container, status=PolicyStatus.DRAFT, digest=digest(policy)).first()
+    if same:
+        return same
+    version = _add(container, policy, actor=actor, now=now, note=note)
+    log.append(Action.POLICY_DRAFTED, actor=actor, target=_target(container), at=now, counts={"version": version.number})
+    return version
+
+
+@transaction.atomic
+def publish(container: Container, policy: RetentionPolicy, *, actor: str, now: datetime, base: int | None, note: str = "") -> PolicyVersion:
+    """Put a policy in force as a new version.
+
+    `base` is the number of the published version that the author saw (None: there was none).
+    Raises Conflict if another one is published by now, and RetentionIsOff while retention is off.
+    """
+    if not configuration.value("retention_enabled"):
+        raise RetentionIsOff("Retention is off, so nothing would carry this policy out. An administrator can turn it on under Settings.")
+    _replace(container, base=base)
+    version = _add(container, policy, actor=actor, now=now, note=note, status=PolicyStatus.PUBLISHED)
+    _set_state(container, PolicyState.SET, now=now)
+    log.append(
+        Action.POLICY_PUBLISHED,
+        actor=actor,
+        target=_target(container),
+        at=now,
+        counts={"version": version.number, "base": base or 0},
+        payload={"digest": version.digest, "note": note},
+    )
+    return version
+
+
+@transaction.atomic
+def roll_back(container: Container, number: int, *, actor: str, now: datetime, base: int | None) -> PolicyVersion:
+    """Publish the content of an earlier version again, as a new version. Raises NoSuchVersion besides what `publish` raises."""
+    earlier = PolicyVersion.objects.filter(container=container, number=number).first()
+    if earlier is None:
+        raise NoSuchVersion(f"There is no version {number}.")
+    version = publish(container, parse(earlier), actor=actor, now=now, base=base, note=f"Back to version {number}")
+    log.append(Action.POLICY_ROLLED_BACK, actor=actor, target=_target(container), at=now, counts={"version": version.number, "to": number})
+    return version
+
+
+@transaction.atomic
+def opt_out(container: Container, *, actor: str, now: datetime, base: int | None) -> None:
+    """End every automatic eviction in this container. Allowed while retention is off. Raises Conflict."""
+    _replace(container, base=base)
+    _set_state(container, PolicyState.OPTED_OUT, now=now)
+    log.append(Action.POLICY_OPTED_OUT, actor=actor, target=_target(container), at=now, counts={"base": base or 0})
+
+
+def _lock(container: Container) -> None:
+    Container.objects.select_for_update().get(pk=container.pk)
+
+
+def _replace(container: Container, *, base: int | None) -> None:
+    """Take the published version out of force if it is the one that the author saw."""
+    _lock(container)
+    standing = published(container)
+    if (standing.number if standing else None) != base:
+        raise Conflict(standing)
+    if standing:
+        standing.status = PolicyStatus.SUPERSEDED
+        standing.save(update_fields=["status"])
+
+
+def _add(
+    container: Container, policy: RetentionPolicy, *, actor: str, now: datetime, note: str, status: PolicyStatus = PolicyStatus.DRAFT
+) -> PolicyVersion:
+    last = PolicyVersion.objects.filter(container=container).aggregate(last=Max("number"))["last"] or 0
+    is_published = status == PolicyStatus.PUBLISHED
+    return PolicyVersion.objects.create(
+        container=container,
+        number=last + 1,
+        document=canonical(policy),
+        digest=digest(policy),
+        status=status,
+        note=note,
+        author=actor,
+        created_at=now,
+        published_by=actor if is_published else "",
+        published_at=now if is_published else None,
+    )
+
+
+def _set_state(container: Container, state: PolicyState, *, now: datetime) -> None:
+    Container.objects.filter(pk=container.pk).update(policy_state=state, last_updated_at=now, revision=F("revision") + 1)
+    container.refresh_from_db()
+
+
+def _target(container: Container) -> str:
+    return f"containers/{container.uid}"
