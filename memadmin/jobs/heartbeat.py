@@ -1,0 +1,28 @@
+"""The workers' sign of life, in the database, where the supervisor and the pages can read it."""
+
+from datetime import datetime, timedelta
+
+from memadmin.jobs.models import Heartbeat
+
+WORKER = "worker"
+TICK = "tick"
+
+
+def beat(now: datetime, name: str = WORKER) -> None:
+    Heartbeat.objects.update_or_create(name=name, defaults={"at": now})
+
+
+def age(now: datetime, name: str = WORKER) -> timedelta | None:
+    """Return the time since the last sign of life, None when there never was one.
+
+    A sign from the future (the clock was set back) counts as just as old: it proves nothing about now.
+    """
+    at = Heartbeat.objects.filter(name=name).values_list("at", flat=True).first()
+    return None if at is None else abs(now - at)
+
+
+def take_turn(now: datetime) -> None:
+    """Wait until no other process is between this call and the end of its transaction. To be called inside one."""
+    Heartbeat.objects.get_or_create(name=TICK, defaults={"at": now})
+    Heartbeat.objects.select_for_update().get(name=TICK)  # SQLite: the transaction began IMMEDIATE and is alone already
+    Heartbeat.objects.filter(name=TICK).update(at=now)

@@ -1,0 +1,98 @@
+"""The lease on a running job. Every write on it is one UPDATE that compares who holds it: the loser of a race writes nothing."""
+
+import os
+import secrets
+import socket
+from dataclasses import replace
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import DateTimeField, F, QuerySet, Value
+from django.db.models.functions import Coalesce
+
+from memadmin.jobs import limits, registry
+from memadmin.jobs.models import Job, JobState
+from memadmin.jobs.registry import JobView, Step, UnknownKind
+
+RELEASED = {"lease_until": None, "leased_by": ""}
+
+
+class LeaseLost(Exception):
+    """Somebody else took the job, or it was cancelled. Stop without writing."""
+
+
+def take(jobs: QuerySet[Job], *, now: datetime) -> JobView | None:
+    """Lease the one job of the queryset, None when another has it. The attempt is counted here, before any work."""
+    token = f"{socket.gethostname()[:150]}:{os.getpid()}:{secrets.token_hex(8)}"
+    taken = jobs.update(
+        state=JobState.RUNNING,
+        lease_until=now + limits.LEASE,
+        leased_by=token,
+        attempts=F("attempts") + 1,
+        ready_at=None,
+        started_at=Coalesce("started_at", Value(now, output_field=DateTimeField())),
+    )
+    return view_of(Job.objects.get(leased_by=token)) if taken else None
+
+
+def view_of(job: Job) -> JobView:
+    return JobView(
+        id=job.pk,
+        uid=job.uid,
+        kind=job.kind,
+        target=job.target,
+        cursor=job.cursor,
+        done=job.done,
+        total=job.total,
+        attempt=job.attempts,
+        max_attempts=job.max_attempts,
+        requested_by=job.requested_by,
+        token=job.leased_by,
+    )
+
+
+def checkpoint(job: JobView, step: Step, *, now: datetime) -> JobView:
+    """Save how far the job is and extend the lease. Raises LeaseLost.
+
+    The runner calls it between steps. A step that must not be done twice calls it too, last in its own transaction: then work and
+    cursor are saved together, and a worker that lost its lease rolls back.
+    """
+    _write(job, cursor=step.cursor, done=step.done, total=step.total, lease_until=now + limits.LEASE)
+    return replace(job, cursor=step.cursor, done=step.done, total=step.total)
+
+
+def finish(job: JobView, step: Step, *, now: datetime) -> None:
+    """Mark the job as done. Raises LeaseLost."""
+    progress = {"cursor": step.cursor, "done": step.done, "total": step.total}
+    _write(job, state=JobState.DONE, finished_at=now, error_code="", **progress, **RELEASED)
+
+
+def hand_over(job: JobView) -> None:
+    """Put the job back among the queued ones after a stretch that ended well. Raises LeaseLost."""
+    _write(job, state=JobState.QUEUED, attempts=0, error_code="", **RELEASED)
+
+
+@transaction.atomic
+def record_failure(job: JobView, *, error_code: str, now: datetime, for_good: bool) -> None:
+    """Note that this attempt failed: try again after a wait, or mark the job as failed. Raises LeaseLost."""
+    if not for_good:
+        wait = min(limits.FIRST_WAIT * 4 ** min(job.attempt - 1, 10), limits.LONGEST_WAIT)
+        _write(job, state=JobState.QUEUED, error_code=error_code, ready_at=now + wait, **RELEASED)
+        return
+    _write(job, state=JobState.FAILED, error_code=error_code, finished_at=now, **RELEASED)
+    tell_failed(job, error_code=error_code, now=now)
+
+
+def tell_failed(job: JobView, *, error_code: str, now: datetime) -> None:
+    """Let the app whose job it is mark its own rows, in the transaction of the failure."""
+    try:
+        on_failed = registry.handler_of(job.kind).on_failed
+    except UnknownKind:
+        return
+    if on_failed is not None:
+        on_failed(job, error_code=error_code, now=now)
+
+
+def _write(job: JobView, **values: object) -> None:
+    if not Job.objects.filter(pk=job.id).leased_by(job.token).update(**values):
+        raise LeaseLost

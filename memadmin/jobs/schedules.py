@@ -1,0 +1,125 @@
+"""When the clock starts what. The rows are data: the apps give their first times, people change them.
+
+A due schedule is started by whoever moves its `next_run_at` first. A slot that was missed is made good once; one that was run is
+never run again, though the clock be set back.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django_q.models import Schedule as EngineSchedule
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.jobs import cron as cron_times
+from memadmin.jobs import heartbeat, queue, registry
+from memadmin.jobs.models import Job, Schedule
+
+logger = logging.getLogger(__name__)
+TICK_NAME = "memadmin-tick"
+TICK = {"func": "memadmin.jobs.tasks.tick", "schedule_type": EngineSchedule.MINUTES, "minutes": 1, "repeats": -1}
+CLOCK_WAS_WRONG = timedelta(days=1)  # a last run this far in the future
+
+
+@transaction.atomic
+def ensure(*, now: datetime) -> None:
+    """Make or mend django-q2's one schedule, the tick, and make the rows of kinds that have none yet."""
+    heartbeat.take_turn(now)
+    ticks = list(EngineSchedule.objects.filter(name=TICK_NAME).order_by("pk"))
+    for double in ticks[1:]:
+        double.delete()
+    if not ticks:
+        EngineSchedule.objects.create(name=TICK_NAME, next_run=now, **TICK)
+    else:
+        due = min(ticks[0].next_run, now + timedelta(minutes=1))  # a wrong clock may have put it years ahead
+        EngineSchedule.objects.filter(pk=ticks[0].pk).update(next_run=due, args=None, kwargs=None, **TICK)
+    missing = set(registry.CRONS) - set(Schedule.objects.values_list("kind", flat=True))
+    Schedule.objects.bulk_create([_new(kind, now=now) for kind in sorted(missing)], ignore_conflicts=True)
+
+
+def start_due(*, now: datetime) -> None:
+    """Queue a job for each enabled schedule whose time has come."""
+    _mend_clock(now=now)
+    for schedule in Schedule.objects.filter(enabled=True, next_run_at__lte=now, kind__in=registry.HANDLERS).order_by("kind"):
+        _start(schedule, now=now)
+
+
+def next_run(kind: str, *, now: datetime) -> datetime | None:
+    """Return when the clock starts this kind next (in the past: it is overdue), None while its schedule is switched off.
+
+    Raises UnknownKind when it has no schedule.
+    """
+    schedule = get(kind, now=now)
+    return schedule.next_run_at if schedule.enabled else None
+
+
+def get(kind: str, *, now: datetime) -> Schedule:
+    """Return the schedule as stored, or as it will be once a worker has started. Raises UnknownKind."""
+    return Schedule.objects.filter(kind=kind).first() or _new(kind, now=now)
+
+
+@transaction.atomic
+def change(kind: str, *, cron: str | None = None, enabled: bool | None = None, actor: str, now: datetime) -> Schedule:
+    """Set the times, or switch the schedule on or off; None leaves as it is. Slots missed before now are not made good.
+
+    Raises InvalidCron, UnknownKind.
+    """
+    schedule = _locked(kind, now=now)
+    before = _times(schedule)
+    if cron is not None:
+        schedule.cron = cron_times.parse(cron)
+    if enabled is not None:
+        schedule.enabled = enabled
+    after = _times(schedule)
+    if after == before:
+        return schedule
+    schedule.next_run_at = cron_times.next_after(schedule.cron, now)
+    schedule.save()
+    payload = {"before": before, "after": after}
+    log.append(Action.SCHEDULE_CHANGED, actor=actor, target=f"schedules/{kind}", at=now, payload=payload)
+    return schedule
+
+
+@transaction.atomic
+def run_now(kind: str, *, actor: str, now: datetime) -> Job:
+    """Queue this kind at once, whatever its times; return the job, or the one that already waits or runs. Raises UnknownKind."""
+    schedule = _locked(kind, now=now)
+    schedule.last_job = queue.enqueue(kind, requested_by=actor, now=now)
+    schedule.last_run_at = now
+    schedule.save()
+    return schedule.last_job
+
+
+def _start(schedule: Schedule, *, now: datetime) -> None:
+    following = cron_times.next_after(schedule.cron, now)
+    with transaction.atomic():
+        ours = Schedule.objects.filter(kind=schedule.kind, enabled=True, cron=schedule.cron, next_run_at=schedule.next_run_at)
+        if not ours.update(next_run_at=following, last_run_at=now):
+            return  # another process started it
+        job = queue.enqueue(schedule.kind, requested_by=f"job/{schedule.kind}", now=now)
+        Schedule.objects.filter(kind=schedule.kind).update(last_job=job)
+    logger.info("schedule %s: job %d", schedule.kind, job.pk)
+
+
+def _mend_clock(*, now: datetime) -> None:
+    """A clock that was days ahead has put the next run as far ahead. A small step back is left alone: that slot has been run."""
+    for schedule in Schedule.objects.filter(last_run_at__gt=now + CLOCK_WAS_WRONG):
+        following = cron_times.next_after(schedule.cron, now)
+        Schedule.objects.filter(kind=schedule.kind, last_run_at=schedule.last_run_at).update(next_run_at=following, last_run_at=now)
+
+
+def _times(schedule: Schedule) -> dict[str, object]:
+    return {"cron": schedule.cron, "enabled": schedule.enabled}
+
+
+def _locked(kind: str, *, now: datetime) -> Schedule:
+    if not Schedule.objects.filter(kind=kind).exists():
+        Schedule.objects.bulk_create([_new(kind, now=now)], ignore_conflicts=True)
+    return Schedule.objects.select_for_update().get(kind=kind)
+
+
+def _new(kind: str, *, now: datetime) -> Schedule:
+    if kind not in registry.CRONS:
+        raise registry.UnknownKind(kind)
+    return Schedule(kind=kind, cron=registry.CRONS[kind], next_run_at=cron_times.next_after(registry.CRONS[kind], now))
