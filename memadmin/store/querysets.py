@@ -10,6 +10,9 @@ from uuid import UUID
 from django.db import models
 from django.db.models import F, Sum
 
+from memadmin.store.scoring import score_expression
+from retention.rules import RelevanceRule
+
 if TYPE_CHECKING:
     from memadmin.store.models import Container, Session, Subject
 
@@ -62,6 +65,10 @@ class SessionQuerySet(PinnableQuerySet):
 
 
 class LongTermQuerySet(PinnableQuerySet):
+    def scored(self, rule: RelevanceRule, *, now: datetime) -> Self:
+        """Add `score`, in millionths as at `now`."""
+        return self.annotate(score=score_expression(rule, now=now))
+
     def created_before(self, cutoff: datetime) -> Self:
         return self.filter(created_at__lt=cutoff)
 
