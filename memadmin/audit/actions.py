@@ -28,6 +28,7 @@ class Action(models.TextChoices):
 
     SETTING_CHANGED = "setting.changed", "A run-time setting was changed"
     SCHEDULE_CHANGED = "schedule.changed", "A job's schedule was changed"
+    SCHEDULE_STARTED = "schedule.started", "A person started a scheduled job outside its times"
 
     RUN_PREVIEWED = "run.previewed", "The victims of a retention run were listed and stored"
     RUN_STARTED = "run.started", "A retention run began to evict"

@@ -1,13 +1,13 @@
 """Cron times: five fields, read in UTC, so that no hour is skipped or repeated when clocks change for summer."""
 
 import re
-from datetime import datetime
+from datetime import UTC, datetime
 
 from croniter import CroniterError, croniter
 
 _NAMES = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|sun|mon|tue|wed|thu|fri|sat"
 _FIELD = re.compile(rf"(?:[0-9*,/-]|{_NAMES})+", re.IGNORECASE | re.ASCII)  # croniter also takes random and hashed times; we do not
-_SOME_DAY = datetime(2026, 1, 1)  # noqa: DTZ001  # only asked whether any time follows
+_SOME_DAY = datetime(2026, 1, 1, tzinfo=UTC)  # only asked whether any time follows
 LONGEST = 100
 
 
@@ -35,6 +35,6 @@ def parse(text: str) -> str:
 
 
 def next_after(text: str, now: datetime) -> datetime:
-    """Return the first time of the cron text that is later than `now` (UTC). Raises InvalidCron."""
-    following: datetime = croniter(parse(text), now).get_next(datetime)
+    """Return the first time of the cron text that is later than `now`, in UTC. Raises InvalidCron."""
+    following: datetime = croniter(parse(text), now.astimezone(UTC)).get_next(datetime)
     return following

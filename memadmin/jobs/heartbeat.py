@@ -9,7 +9,7 @@ TICK = "tick"
 
 
 def beat(now: datetime, name: str = WORKER) -> None:
-    Heartbeat.objects.update_or_create(name=name, defaults={"at": now})
+    Heartbeat.objects.bulk_create([Heartbeat(name=name, at=now)], update_conflicts=True, unique_fields=["name"], update_fields=["at"])
 
 
 def age(now: datetime, name: str = WORKER) -> timedelta | None:
@@ -23,6 +23,4 @@ def age(now: datetime, name: str = WORKER) -> timedelta | None:
 
 def take_turn(now: datetime) -> None:
     """Wait until no other process is between this call and the end of its transaction. To be called inside one."""
-    Heartbeat.objects.get_or_create(name=TICK, defaults={"at": now})
-    Heartbeat.objects.select_for_update().get(name=TICK)  # SQLite: the transaction began IMMEDIATE and is alone already
-    Heartbeat.objects.filter(name=TICK).update(at=now)
+    beat(now, TICK)  # the row stays locked until the end of the transaction

@@ -6,13 +6,12 @@ import socket
 from dataclasses import replace
 from datetime import datetime
 
-from django.db import transaction
-from django.db.models import DateTimeField, F, QuerySet, Value
+from django.db.models import DateTimeField, F, Value
 from django.db.models.functions import Coalesce
 
-from memadmin.jobs import limits, registry
+from memadmin.jobs import limits
 from memadmin.jobs.models import Job, JobState
-from memadmin.jobs.registry import JobView, Step, UnknownKind
+from memadmin.jobs.registry import JobView, Step
 
 RELEASED = {"lease_until": None, "leased_by": ""}
 
@@ -21,18 +20,25 @@ class LeaseLost(Exception):
     """Somebody else took the job, or it was cancelled. Stop without writing."""
 
 
-def take(jobs: QuerySet[Job], *, now: datetime) -> JobView | None:
-    """Lease the one job of the queryset, None when another has it. The attempt is counted here, before any work."""
+def take(job_id: int, *, now: datetime) -> JobView | None:
+    """Lease the job, None when it is not free. The attempt is counted here, before any work."""
     token = f"{socket.gethostname()[:150]}:{os.getpid()}:{secrets.token_hex(8)}"
-    taken = jobs.update(
-        state=JobState.RUNNING,
-        lease_until=now + limits.LEASE,
-        leased_by=token,
-        attempts=F("attempts") + 1,
-        ready_at=None,
-        started_at=Coalesce("started_at", Value(now, output_field=DateTimeField())),
+    taken = (
+        Job.objects.filter(pk=job_id)
+        .free_to_take(now)
+        .update(
+            state=JobState.RUNNING,
+            lease_until=now + limits.LEASE,
+            leased_by=token,
+            attempts=F("attempts") + 1,
+            ready_at=None,
+            started_at=Coalesce("started_at", Value(now, output_field=DateTimeField())),
+        )
     )
-    return view_of(Job.objects.get(leased_by=token)) if taken else None
+    if not taken:
+        return None
+    job = Job.objects.filter(pk=job_id).leased_by(token).first()
+    return None if job is None else view_of(job)  # None: cancelled this moment
 
 
 def view_of(job: Job) -> JobView:
@@ -72,25 +78,14 @@ def hand_over(job: JobView) -> None:
     _write(job, state=JobState.QUEUED, attempts=0, error_code="", **RELEASED)
 
 
-@transaction.atomic
-def record_failure(job: JobView, *, error_code: str, now: datetime, for_good: bool) -> None:
-    """Note that this attempt failed: try again after a wait, or mark the job as failed. Raises LeaseLost."""
-    if not for_good:
-        wait = min(limits.FIRST_WAIT * 4 ** min(job.attempt - 1, 10), limits.LONGEST_WAIT)
-        _write(job, state=JobState.QUEUED, error_code=error_code, ready_at=now + wait, **RELEASED)
-        return
+def give_back(job: JobView, *, error_code: str, ready_at: datetime) -> None:
+    """Queue the job for another attempt, not before `ready_at`. Raises LeaseLost."""
+    _write(job, state=JobState.QUEUED, error_code=error_code, ready_at=ready_at, **RELEASED)
+
+
+def fail(job: JobView, *, error_code: str, now: datetime) -> None:
+    """Mark the job as failed for good. Raises LeaseLost."""
     _write(job, state=JobState.FAILED, error_code=error_code, finished_at=now, **RELEASED)
-    tell_failed(job, error_code=error_code, now=now)
-
-
-def tell_failed(job: JobView, *, error_code: str, now: datetime) -> None:
-    """Let the app whose job it is mark its own rows, in the transaction of the failure."""
-    try:
-        on_failed = registry.handler_of(job.kind).on_failed
-    except UnknownKind:
-        return
-    if on_failed is not None:
-        on_failed(job, error_code=error_code, now=now)
 
 
 def _write(job: JobView, **values: object) -> None:

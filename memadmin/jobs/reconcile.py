@@ -4,11 +4,11 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 from django_q.conf import Conf
 from django_q.models import Failure, OrmQ
 
-from memadmin.jobs import heartbeat, lease, limits, queue
+from memadmin.jobs import failure, heartbeat, lease, limits, queue
 from memadmin.jobs.models import Job, JobState
 
 logger = logging.getLogger(__name__)
@@ -30,8 +30,10 @@ def reconcile(*, now: datetime) -> None:
 
 def prune(*, now: datetime) -> None:
     """Delete jobs that ended long ago, and django-q2's records of failed tasks, which it keeps for ever."""
-    _delete(Job.objects.finished_before(now - limits.KEEP_DONE).exclude(state=JobState.FAILED).values_list("pk", flat=True))
-    _delete(Job.objects.finished_before(now - limits.KEEP_FAILED).values_list("pk", flat=True))
+    ended = [(JobState.DONE, limits.KEEP_DONE), (JobState.CANCELLED, limits.KEEP_DONE), (JobState.FAILED, limits.KEEP_FAILED)]
+    for state, kept_for in ended:
+        old = Job.objects.filter(state=state).finished_before(now - kept_for).values_list("pk", flat=True)
+        Job.objects.filter(pk__in=list(old[:PRUNED_AT_ONCE])).delete()
     Failure.objects.filter(stopped__lt=now - limits.KEEP_DONE).delete()
 
 
@@ -41,7 +43,7 @@ def _release(job: Job, *, now: datetime) -> None:
         logger.warning("job %d: its worker is gone, queued again", job.pk)
     elif same.update(state=JobState.FAILED, error_code=OUT_OF_ATTEMPTS, finished_at=now, **lease.RELEASED):
         logger.error("job %d: its worker is gone and its attempts are used up", job.pk)
-        lease.tell_failed(lease.view_of(job), error_code=OUT_OF_ATTEMPTS, now=now)
+        failure.tell(lease.view_of(job), error_code=OUT_OF_ATTEMPTS, now=now)
 
 
 def _entered(now: datetime) -> set[int]:
@@ -51,7 +53,3 @@ def _entered(now: datetime) -> set[int]:
     in_hand = Q(lock__gte=now + locked_for - limits.LOST, lock__lte=now + locked_for + limits.LOST)
     entries = OrmQ.objects.filter(waiting | in_hand, key=Conf.CLUSTER_NAME)
     return {entry.args()[0] for entry in entries if entry.func() == queue.RUN_JOB}
-
-
-def _delete(ids: "QuerySet[Job, int]") -> None:
-    Job.objects.filter(pk__in=list(ids[:PRUNED_AT_ONCE])).delete()

@@ -1,7 +1,4 @@
-"""Runs a job step by step under its lease. The only place that catches every error: to record it, then raise it again.
-
-Recorded is the name of the error's class, never its text, which may quote a memory.
-"""
+"""Runs a job step by step under its lease. Every error is caught here: to record it, then raise it again."""
 
 import logging
 import math
@@ -12,10 +9,10 @@ from datetime import datetime, timedelta
 from django.db import close_old_connections, transaction
 from django.utils import timezone
 
-from memadmin.jobs import heartbeat, lease, limits, queue, registry
+from memadmin.jobs import failure, heartbeat, lease, limits, queue, registry
 from memadmin.jobs.lease import LeaseLost
 from memadmin.jobs.models import Job, JobState
-from memadmin.jobs.registry import JobView, UnknownKind
+from memadmin.jobs.registry import JobView
 
 logger = logging.getLogger(__name__)
 BEAT_EVERY = 5.0  # seconds
@@ -32,7 +29,7 @@ def run_stretch(job_id: int, *, clock: Clock = timezone.now, stretch: timedelta 
 
     Raises what the step raised, after recording it.
     """
-    job = lease.take(Job.objects.filter(pk=job_id).free_to_take(clock()), now=clock())
+    job = lease.take(job_id, now=clock())
     if job is None:
         logger.info("job %d: not free, left alone", job_id)
         return
@@ -51,7 +48,7 @@ def run_inline(job: Job, *, now: datetime | None = None) -> Job:
     clock = timezone.now if now is None else lambda: now
     with transaction.atomic():
         Job.objects.filter(pk=job.pk, state=JobState.QUEUED).update(ready_at=None)
-        view = lease.take(Job.objects.filter(pk=job.pk).free_to_take(clock()), now=clock())
+        view = lease.take(job.pk, now=clock())
     if view is None:
         raise NotFree
     # No sign of life from here: a command must not make a dead worker look alive.
@@ -68,7 +65,7 @@ def _attempt(job: JobView, *, clock: Clock, seconds: float, beat: Callable[[], N
         raise
     except Exception as error:
         close_old_connections()  # the error may have been the connection's
-        _record(job, error, now=clock())
+        failure.record(job, error, now=clock())
         raise
     logger.info("job %d: %.1f s of work", job.id, time.monotonic() - began)
 
@@ -85,16 +82,6 @@ def _steps(job: JobView, *, clock: Clock, until: float, beat: Callable[[], None]
         if time.monotonic() >= until:
             queue.hand_over(job)
             return
-
-
-def _record(job: JobView, error: Exception, *, now: datetime) -> None:
-    code = type(error).__name__
-    logger.error("job %d: attempt %d stopped with %s", job.id, job.attempt, code)
-    for_good = job.attempt >= job.max_attempts or isinstance(error, UnknownKind)
-    try:
-        lease.record_failure(job, error_code=code, now=now, for_good=for_good)
-    except LeaseLost:
-        logger.warning("job %d: lease lost, failure not recorded", job.id)
 
 
 def _beats(clock: Clock) -> Callable[[], None]:

@@ -8,18 +8,20 @@ import logging
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django_q.models import Schedule as EngineSchedule
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.jobs import cron as cron_times
 from memadmin.jobs import heartbeat, queue, registry
+from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.models import Job, Schedule
 
 logger = logging.getLogger(__name__)
 TICK_NAME = "memadmin-tick"
 TICK = {"func": "memadmin.jobs.tasks.tick", "schedule_type": EngineSchedule.MINUTES, "minutes": 1, "repeats": -1}
-CLOCK_WAS_WRONG = timedelta(days=1)  # a last run this far in the future
+CLOCK_MAY_DIFFER = timedelta(days=1)  # a time that lies further ahead than this explains was written by a wrong clock
 
 
 @transaction.atomic
@@ -40,9 +42,11 @@ def ensure(*, now: datetime) -> None:
 
 def start_due(*, now: datetime) -> None:
     """Queue a job for each enabled schedule whose time has come."""
-    _mend_clock(now=now)
-    for schedule in Schedule.objects.filter(enabled=True, next_run_at__lte=now, kind__in=registry.HANDLERS).order_by("kind"):
-        _start(schedule, now=now)
+    for schedule in Schedule.objects.filter(enabled=True, kind__in=registry.HANDLERS).order_by("kind"):
+        try:
+            _start_if_due(schedule, now=now)
+        except InvalidCron:  # written past `change`; the others must run
+            logger.error("schedule %s: its times cannot be read, nothing is started", schedule.kind)
 
 
 def next_run(kind: str, *, now: datetime) -> datetime | None:
@@ -74,7 +78,7 @@ def change(kind: str, *, cron: str | None = None, enabled: bool | None = None, a
     after = _times(schedule)
     if after == before:
         return schedule
-    schedule.next_run_at = cron_times.next_after(schedule.cron, now)
+    schedule.next_run_at = _following(schedule, now)
     schedule.save()
     payload = {"before": before, "after": after}
     log.append(Action.SCHEDULE_CHANGED, actor=actor, target=f"schedules/{kind}", at=now, payload=payload)
@@ -88,25 +92,35 @@ def run_now(kind: str, *, actor: str, now: datetime) -> Job:
     schedule.last_job = queue.enqueue(kind, requested_by=actor, now=now)
     schedule.last_run_at = now
     schedule.save()
+    log.append(Action.SCHEDULE_STARTED, actor=actor, target=f"schedules/{kind}", at=now)
     return schedule.last_job
 
 
+def _start_if_due(schedule: Schedule, *, now: datetime) -> None:
+    if schedule.next_run_at > cron_times.next_after(schedule.cron, now + CLOCK_MAY_DIFFER):
+        logger.warning("schedule %s: a wrong clock had put its next run too far ahead", schedule.kind)
+        _as_seen(schedule).update(next_run_at=cron_times.next_after(schedule.cron, now))
+    elif schedule.next_run_at <= now:
+        _start(schedule, now=now)
+
+
+@transaction.atomic
 def _start(schedule: Schedule, *, now: datetime) -> None:
-    following = cron_times.next_after(schedule.cron, now)
-    with transaction.atomic():
-        ours = Schedule.objects.filter(kind=schedule.kind, enabled=True, cron=schedule.cron, next_run_at=schedule.next_run_at)
-        if not ours.update(next_run_at=following, last_run_at=now):
-            return  # another process started it
-        job = queue.enqueue(schedule.kind, requested_by=f"job/{schedule.kind}", now=now)
-        Schedule.objects.filter(kind=schedule.kind).update(last_job=job)
+    if not _as_seen(schedule).update(next_run_at=_following(schedule, now), last_run_at=now):
+        return  # another process, or a person, was faster
+    job = queue.enqueue(schedule.kind, requested_by=f"job/{schedule.kind}", now=now)
+    Schedule.objects.filter(kind=schedule.kind).update(last_job=job)
     logger.info("schedule %s: job %d", schedule.kind, job.pk)
 
 
-def _mend_clock(*, now: datetime) -> None:
-    """A clock that was days ahead has put the next run as far ahead. A small step back is left alone: that slot has been run."""
-    for schedule in Schedule.objects.filter(last_run_at__gt=now + CLOCK_WAS_WRONG):
-        following = cron_times.next_after(schedule.cron, now)
-        Schedule.objects.filter(kind=schedule.kind, last_run_at=schedule.last_run_at).update(next_run_at=following, last_run_at=now)
+def _as_seen(schedule: Schedule) -> QuerySet[Schedule]:
+    return Schedule.objects.filter(kind=schedule.kind, enabled=True, cron=schedule.cron, next_run_at=schedule.next_run_at)
+
+
+def _following(schedule: Schedule, now: datetime) -> datetime:
+    """Return the first time after now that is also after the last run: the clock may have been set back over it."""
+    last = schedule.last_run_at or now
+    return cron_times.next_after(schedule.cron, max(now, last) if last <= now + CLOCK_MAY_DIFFER else now)
 
 
 def _times(schedule: Schedule) -> dict[str, object]:

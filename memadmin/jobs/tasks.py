@@ -8,7 +8,7 @@ from django.dispatch import receiver
 from django.utils import timezone
 from django_q.signals import post_spawn
 
-from memadmin.jobs import heartbeat, reconcile, runner, schedules
+from memadmin.jobs import failure, heartbeat, reconcile, runner, schedules
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +46,6 @@ def _nothing_escapes(what: str) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # noqa: BLE001  # the runner has recorded it
-        logger.error("%s: stopped with %s", what, type(error).__name__)
+        logger.error("%s: stopped with %s", what, failure.code_of(error))
     except SystemExit as stop:
         raise stop from None  # django-q2's timeout: must reach it, but without the error that was being handled when it came
