@@ -5,6 +5,7 @@ from datetime import timedelta
 STRETCH = timedelta(seconds=60)  # of work, then the job goes back into the queue, so that others get their turn
 LEASE = timedelta(minutes=5)  # longer than the timeout: a worker that hangs is dead before another takes its job
 LOST = timedelta(minutes=10)  # a queue entry taken this long ago by a worker that did not start the job died with its worker
+CLOCKS_DIFFER = timedelta(minutes=1)  # at most, between the machines of one installation
 FIRST_WAIT = timedelta(minutes=1)  # before the second attempt, four times longer before each further one
 LONGEST_WAIT = timedelta(hours=1)
 KEEP_DONE = timedelta(days=30)

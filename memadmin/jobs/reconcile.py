@@ -49,7 +49,7 @@ def _release(job: Job, *, now: datetime) -> None:
 def _entered(now: datetime) -> set[int]:
     """Return the ids of the jobs that have an entry in the queue, except entries that died with the worker that took them."""
     locked_for = timedelta(seconds=Conf.RETRY)  # from the time when a worker takes the entry
-    waiting = Q(lock__lte=now)
+    waiting = Q(lock__lte=now + limits.CLOCKS_DIFFER)
     in_hand = Q(lock__gte=now + locked_for - limits.LOST, lock__lte=now + locked_for + limits.LOST)
     entries = OrmQ.objects.filter(waiting | in_hand, key=Conf.CLUSTER_NAME)
     return {entry.args()[0] for entry in entries if entry.func() == queue.RUN_JOB}

@@ -64,7 +64,8 @@ def _attempt(job: JobView, *, clock: Clock, seconds: float, beat: Callable[[], N
     except LeaseLost:
         raise
     except Exception as error:
-        close_old_connections()  # the error may have been the connection's
+        if transaction.get_autocommit():
+            close_old_connections()  # the error may have been the connection's
         failure.record(job, error, now=clock())
         raise
     logger.info("job %d: %.1f s of work", job.id, time.monotonic() - began)
