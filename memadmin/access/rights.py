@@ -1,0 +1,27 @@
+"""What a person can be allowed to do. Every page names one of these."""
+
+from django.db.models import TextChoices
+
+
+class Right(TextChoices):
+    """The label completes the sentence "you need the right to …"."""
+
+    CONTAINER_VIEW = "container.view", "see containers"
+    SUBJECT_VIEW = "subject.view", "see the list of users"
+    MEMORY_VIEW = "memory.view", "see which memories a user has"
+    MEMORY_READ_TEXT = "memory.read_text", "read the text of memories and sessions"
+    MEMORY_PIN = "memory.pin", "pin and unpin memories and sessions"
+    POLICY_VIEW = "policy.view", "see retention policies"
+    POLICY_EDIT = "policy.edit", "edit and preview retention policies"
+    POLICY_PUBLISH = "policy.publish", "publish and roll back retention policies"
+    RUN_VIEW = "run.view", "see retention runs"
+    RUN_START = "run.start", "start a retention run"
+    RUN_RESTORE = "run.restore", "restore what a run evicted"
+    SCHEDULE_VIEW = "schedule.view", "see schedules"
+    SCHEDULE_CHANGE = "schedule.change", "change schedules"
+    SETTING_VIEW = "setting.view", "see settings"
+    SETTING_CHANGE = "setting.change", "change settings"
+    AUDIT_VIEW = "audit.view", "read the audit log"
+    EXPORT_MAKE = "export.make", "export memories"
+    IMPORT_MAKE = "import.make", "import memories"
+    PERSON_MANAGE = "person.manage", "manage people and their roles"

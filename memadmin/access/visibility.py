@@ -1,0 +1,77 @@
+"""The containers this person may see. Every page and every export reads through here and nowhere else.
+
+Visibility says which rows; `Person.may` says what may be done with them. Both are asked.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+from uuid import UUID
+
+from django.contrib.auth.models import AnonymousUser
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+
+from memadmin.access.models import Person
+from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Session, Subject, WorkingMemory
+from memadmin.store.querysets import (
+    ContainerQuerySet,
+    HistoryQuerySet,
+    LongTermQuerySet,
+    SessionQuerySet,
+    SubjectQuerySet,
+    WorkingQuerySet,
+)
+
+Viewer = Person | AnonymousUser
+Rows = TypeVar("Rows", bound="QuerySet[Any]")
+
+
+def visible_containers(person: Viewer) -> ContainerQuerySet:
+    """Return the containers this person may see; none for somebody who is not signed in or no longer active."""
+    if not isinstance(person, Person) or not person.is_active:
+        return Container.objects.none()
+    if person.all_containers:
+        return Container.objects.all()
+    listed = Person.containers.through.objects.filter(person=person.pk).values("container")
+    return Container.objects.filter(pk__in=listed)
+
+
+def within(person: Viewer, rows: Rows, *, field: str = "container") -> Rows:
+    """Narrow any rows with a container to those the person may see. Costs no query of its own."""
+    if not isinstance(person, Person) or not person.is_active:
+        return rows.none()
+    if person.all_containers:
+        return rows
+    return rows.filter(**{f"{field}__in": visible_containers(person)})
+
+
+def visible_subjects(person: Viewer) -> SubjectQuerySet:
+    return within(person, Subject.objects.all())
+
+
+def visible_sessions(person: Viewer) -> SessionQuerySet:
+    return within(person, Session.objects.all())
+
+
+def visible_working(person: Viewer) -> WorkingQuerySet:
+    return within(person, WorkingMemory.objects.all())
+
+
+def visible_memories(person: Viewer) -> LongTermQuerySet:
+    """Long-term memories; whether their text may be shown is `Right.MEMORY_READ_TEXT`."""
+    return within(person, LongTermMemory.objects.all())
+
+
+def visible_history(person: Viewer) -> HistoryQuerySet:
+    return within(person, HistoryEntry.objects.all())
+
+
+def visible_archive(person: Viewer) -> QuerySet[Archived]:
+    return within(person, Archived.objects.all())
+
+
+def get_container(person: Viewer, uid: UUID) -> Container:
+    """Return the container, or 404: one that the person may not see does not exist for them."""
+    container: Container = get_object_or_404(visible_containers(person), uid=uid)
+    return container
