@@ -68,8 +68,9 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
+                "memadmin.pages.context.shell",
             ],
-            "builtins": [],
+            "builtins": ["django.templatetags.static", "memadmin.pages.templatetags.memadmin"],
         },
     }
 ]
@@ -88,6 +89,10 @@ AUTH_USER_MODEL = "access.Person"
 LOGIN_URL = "pages:login"
 LOGIN_REDIRECT_URL = "pages:overview"
 LOGOUT_REDIRECT_URL = "pages:login"
+# Memory-hard, and an eighth of the time that PBKDF2 takes; the second reads hashes made elsewhere.
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.ScryptPasswordHasher", "django.contrib.auth.hashers.PBKDF2PasswordHasher"]
+CSRF_FAILURE_VIEW = "memadmin.pages.errors.csrf_failed"
+MESSAGE_STORAGE = "django.contrib.messages.storage.session.SessionStorage"  # the default puts the texts into a cookie
 
 LANGUAGE_CODE = "en"
 TIME_ZONE = "UTC"

@@ -1,0 +1,150 @@
+"""Tags and filters of every template (built in: no `{% load %}`). All of them escape what people or agents wrote."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+from django import template
+from django.forms import BoundField, CheckboxInput, Select
+from django.templatetags.static import static
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from memadmin.access.models import Person
+from memadmin.access.rights import Right
+from memadmin.pages import text as texts
+from memadmin.pages import times
+from memadmin.pages.words import word_named
+
+register = template.Library()
+
+
+@register.filter
+def excerpt(text: str | None, length: int = 160) -> str:
+    return texts.excerpt(text, length)
+
+
+@register.filter
+def visible(text: str | None) -> str:
+    """The whole text, control characters shown and data URIs named; `isolate` it or put it in a `.user-text` block."""
+    return texts.visible(text)
+
+
+@register.filter
+def isolate(text: object) -> SafeString:
+    """Text of a user or agent inside our sentence: it may run in either direction without turning ours around."""
+    return format_html('<bdi dir="auto" class="user-text">{}</bdi>', texts.visible("" if text is None else str(text)))
+
+
+@register.filter
+def grouped(number: int | float | None) -> str:
+    """1312 as 1,312; None as "unknown", because a count that failed is not zero."""
+    return "unknown" if number is None else f"{number:,}"
+
+
+@register.filter
+def may(person: object, right: str) -> bool:
+    """{% if user|may:"memory.pin" %}: hides what a person could not do anyway; the view asks again."""
+    return isinstance(person, Person) and person.may(Right(right))
+
+
+@register.simple_tag
+def icon(name: str, css: str = "") -> SafeString:
+    """An icon beside words, hidden from screen readers. `name` is a symbol of static/icons.svg."""
+    return format_html(
+        '<svg class="icon {}" width="20" height="20" aria-hidden="true" focusable="false"><use href="{}#{}"></use></svg>',
+        css,
+        static("icons.svg"),
+        name,
+    )
+
+
+@register.simple_tag(takes_context=True)
+def ago(context: Mapping[str, Any], at: datetime | None, missing: str = "unknown") -> SafeString:
+    """A time as "3 days ago", with the exact UTC time on hover. Counts from the view's `now` when it gave one."""
+    if at is None:
+        return format_html('<span class="text-secondary">{}</span>', missing)
+    now = context.get("now") or timezone.now()
+    return format_html('<time datetime="{}" title="{}">{}</time>', at.isoformat(), times.exact(at), times.relative(at, now=now))
+
+
+@register.simple_tag
+def exact_time(at: datetime | None, missing: str = "unknown") -> SafeString:
+    """The time in full, for records: "2026-03-01 12:00:00 UTC"."""
+    if at is None:
+        return format_html('<span class="text-secondary">{}</span>', missing)
+    return format_html('<time datetime="{}">{}</time>', at.isoformat(), times.exact(at))
+
+
+@register.inclusion_tag("components/_score.html")
+def score(value: float | None, label: str = "Score", most: float = 1.0) -> dict[str, Any]:
+    """A number 0 to 100 with a bar. `value` lies between 0 and `most`; millionths have most=1000000."""
+    if value is None:
+        return {"points": None, "label": label}
+    points = min(max(100 * value / most, 0.0), 100.0)
+    return {"points": f"{points:.0f}", "width": f"{points:.1f}", "level": _level(points), "label": label}
+
+
+@register.inclusion_tag("components/_badge.html")
+def badge(text: object, tone: str = "secondary", icon: str = "", title: str = "") -> dict[str, Any]:
+    """`tone` is secondary, blue, green, yellow, orange, red or purple; it never says anything that the text does not."""
+    return {"text": text, "tone": tone, "icon": icon, "title": title}
+
+
+@register.inclusion_tag("components/_uid.html")
+def uid(value: object, name: str = "id", short: bool = True) -> dict[str, Any]:
+    """An id in code type with a button that copies all of it. `name` says of what, for the button: "memory id"."""
+    whole = str(value)
+    return {"whole": whole, "shown": f"{whole[:8]}…" if short and len(whole) > 12 else whole, "name": name}
+
+
+@register.inclusion_tag("components/_field.html")
+def field(bound: BoundField, css: str = "") -> dict[str, Any]:
+    """A form field with label, help and errors, tied together for screen readers."""
+    widget = bound.field.widget
+    checkbox = isinstance(widget, CheckboxInput)
+    look = "form-check-input" if checkbox else "form-select" if isinstance(widget, Select) else "form-control"
+    classes = " ".join(filter(None, [widget.attrs.get("class", ""), look, "is-invalid" if bound.errors else ""]))
+    return {"field": bound, "widget": bound.as_widget(attrs={"class": classes}), "checkbox": checkbox, "css": css}
+
+
+@register.inclusion_tag("components/_empty.html")
+def empty(kind: str, title: str, text: str = "", url: str = "", label: str = "") -> dict[str, Any]:
+    """`kind`: nothing (yet), nomatch (url resets the filters), failed (url tries again), notallowed."""
+    icons = {"nothing": "box", "nomatch": "funnel", "failed": "triangle-alert", "notallowed": "lock"}
+    return {"kind": kind, "icon": icons[kind], "title": title, "text": text, "url": url, "label": label}
+
+
+@register.simple_tag(takes_context=True)
+def address(context: Mapping[str, Any], **changes: object) -> str:
+    """This page's address with some parameters changed; None or "" takes one out. Use it in href and hx-get alike."""
+    request = context["request"]
+    query = request.GET.copy()
+    for name, value in changes.items():
+        if value is None or value == "":
+            query.pop(name, None)
+        else:
+            query[name] = str(value)
+    return f"{request.path}?{query.urlencode()}" if query else request.path
+
+
+@register.simple_tag
+def link(view: str, *args: object, **query: object) -> str:
+    """{% link "pages:run-list" state="failed" %}: an address with a query, without the empty parameters."""
+    given = {name: value for name, value in query.items() if value not in (None, "")}
+    url = reverse(view, args=args)
+    return f"{url}?{urlencode(given)}" if given else url
+
+
+@register.simple_tag
+def word(name: str, shown: str = "") -> SafeString:
+    """A word of the field as a link to its explanation on the help page."""
+    entry = word_named(name)
+    return format_html('<a class="word" href="{}#{}" title="{}">{}</a>', reverse("pages:help"), entry.anchor, entry.meaning, shown or name)
+
+
+def _level(points: float) -> str:
+    return "low" if points < 20 else "middle" if points < 50 else "high"

@@ -1,0 +1,87 @@
+"""Text that people or agents wrote, made fit for a page. Nothing here marks anything safe: templates escape."""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from itertools import islice
+
+EMPTY = "(empty)"
+ELLIPSIS = "…"
+CLUSTER_LIMIT = 32  # characters; a longer pile of marks is an attack on the layout, not a letter
+
+_ZERO_WIDTH_JOINER = "\u200d"
+_SKIN_TONES = range(0x1F3FB, 0x1F400)
+_FLAG_LETTERS = range(0x1F1E6, 0x1F200)
+_FLAG_TAGS = range(0xE0020, 0xE0080)
+_HANGUL_LEADS, _HANGUL_TAILS = range(0x1100, 0x1160), range(0x1160, 0x1200)
+_OVERRIDES = "\u202d\u202e"  # they make text read backwards: shown, never obeyed
+_CONTROLS = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_OVERRIDES}]")
+_DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[\w.+-]+)*(;base64)?,([A-Za-z0-9+/=_%.~!*'()-]{64,})")
+
+
+def excerpt(text: str | None, length: int = 160, *, more: bool = False) -> str:
+    """Return the beginning of the text on one line, at most `length` visible characters, never cut inside one.
+
+    Data URIs become "[image/png, 300 kB]", control characters their symbols, nothing at all "(empty)".
+    `more` says that the text is itself only a beginning, cut anywhere by the database.
+    """
+    flat = visible(text, keep_lines=False)
+    kept = list(islice(clusters(flat), length + 1))
+    if len(kept) > length or (more and len(kept) > 1):
+        return "".join(kept[:-1]).rstrip() + ELLIPSIS
+    return flat
+
+
+def visible(text: str | None, *, keep_lines: bool = True) -> str:
+    """Return the whole text with data URIs named and control characters shown; with its lines, or on one line."""
+    shown = _DATA_URI.sub(_name_data, text or "")
+    shown = shown if keep_lines else " ".join(shown.split())
+    return _CONTROLS.sub(_symbol, shown) if shown.strip() else EMPTY
+
+
+def clusters(text: str) -> Iterator[str]:
+    """Yield what people call characters: a letter with its accents, a flag, a family of emoji, a Hangul syllable."""
+    current = ""
+    for char in text:
+        if current and not _joins(current, char):
+            yield current
+            current = ""
+        current += char
+    if current:
+        yield current
+
+
+def file_size(size: int) -> str:
+    """Return a size in bytes in the largest unit that fits, in steps of 1000."""
+    for unit in ("bytes", "kB", "MB"):
+        if size < 1000:
+            return f"{size:,.0f} {unit}"
+        size = round(size / 1000)
+    return f"{size:,.0f} GB"
+
+
+def _joins(cluster: str, char: str) -> bool:
+    """True when `char` belongs to the same visible character as `cluster`."""
+    if len(cluster) >= CLUSTER_LIMIT:
+        return False
+    point, last = ord(char), ord(cluster[-1])
+    if unicodedata.category(char) in {"Mn", "Me", "Mc"} or char == _ZERO_WIDTH_JOINER or point in _SKIN_TONES or point in _FLAG_TAGS:
+        return True
+    if cluster[-1] == _ZERO_WIDTH_JOINER:
+        return unicodedata.category(char) in {"So", "Sm", "Lo"}
+    if point in _FLAG_LETTERS:
+        return last in _FLAG_LETTERS and len(cluster) % 2 == 1
+    return point in _HANGUL_TAILS and (last in _HANGUL_LEADS or last in _HANGUL_TAILS)
+
+
+def _symbol(match: re.Match[str]) -> str:
+    point = ord(match[0])
+    if point < 0x20:
+        return chr(0x2400 + point)
+    return "\u2421" if point == 0x7F else f"⟨U+{point:04X}⟩"
+
+
+def _name_data(match: re.Match[str]) -> str:
+    kind, base64, data = match[1] or "text/plain", match[2], match[3]
+    size = len(data.rstrip("=")) * 3 // 4 if base64 else len(data)
+    return f"[{kind}, {file_size(size)}]"
