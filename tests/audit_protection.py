@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from django.db import connection
+from django.db import connection, transaction
 
 from memadmin.audit import protection
 
@@ -11,8 +11,7 @@ from memadmin.audit import protection
 @contextmanager
 def lifted() -> Iterator[None]:
     """Inside, the audit tables can be changed and emptied; afterwards the triggers stand again, whatever happened."""
-    protection.remove(connection)
-    try:
+    with transaction.atomic():  # an error puts the triggers back by rolling back
+        protection.remove(connection)
         yield
-    finally:
         protection.install(connection)

@@ -35,7 +35,8 @@ _HEAD = f"""
 BEGIN
   IF TG_OP IN ('DELETE', 'TRUNCATE') THEN {_FOREVER} END IF;
   IF TG_OP = 'INSERT' AND (NEW.seq <> 0 OR NEW.row_hash <> '{GENESIS}'
-    OR EXISTS (SELECT 1 FROM %(schema)s.audit_entry e WHERE e.stream = NEW.stream))
+    OR (EXISTS (SELECT 1 FROM %(schema)s.audit_entry e WHERE e.stream = NEW.stream)
+      AND NOT EXISTS (SELECT 1 FROM %(schema)s.audit_head h WHERE h.stream = NEW.stream)))  -- where it exists, the key decides
   THEN {_REFUSE.format("audit log: a stream begins once, and empty")} END IF;
   IF TG_OP = 'UPDATE' AND (NEW.stream <> OLD.stream OR NEW.seq <> OLD.seq + 1 OR NOT EXISTS (
     SELECT 1 FROM %(schema)s.audit_entry e WHERE e.stream = NEW.stream AND e.seq = NEW.seq AND e.row_hash = NEW.row_hash))

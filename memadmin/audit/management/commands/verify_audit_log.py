@@ -1,0 +1,95 @@
+import json
+import sys
+from argparse import ArgumentParser
+from dataclasses import asdict
+from typing import Any, NoReturn
+
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError, connection
+from rich.console import Console
+from rich.progress import Progress
+
+from memadmin.audit import verification
+from memadmin.audit.models import AuditHead
+from memadmin.audit.verification import Kind, Report
+
+COULD_NOT_RUN = 10
+WORDS = {
+    Kind.ALTERED: "altered",
+    Kind.CUT_OFF: "cut off",
+    Kind.PAYLOAD_MISSING: "payload missing",
+    Kind.PROTECTION_MISSING: "protection missing",
+}
+NOT_PINNED = (
+    "Tail: not pinned. There are no checkpoints outside the database yet, so a tail cut off together with its head row would not show. "
+    "Keep the last hash somewhere else and compare."
+)
+
+
+class Command(BaseCommand):
+    help = "Verify that nobody changed, removed or cut off the audit log. Exit code 0: whole."
+    requires_system_checks: list[str] = []  # a fault elsewhere must not keep anybody from verifying
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, **options: Any) -> None:
+        try:
+            report = self.verify()
+        except verification.NotInstalled:
+            self.give_up("This database has no audit log yet: run `python3 manage.py migrate`.", options["json"])
+        except DatabaseError as error:
+            self.give_up(f"The database could not be read: {type(error).__name__}: {error}".strip(), options["json"])
+        self.stdout.write(_as_json(report) if options["json"] else "\n".join(_as_lines(report)))
+        if report.exit_code:
+            raise SystemExit(int(report.exit_code))
+
+    def verify(self) -> Report:
+        with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
+            task = progress.add_task("Verifying", total=None)
+            if not progress.disable:
+                progress.update(task, total=sum(AuditHead.objects.values_list("seq", flat=True)))
+            return verification.verify(connection, on_progress=lambda rows: progress.advance(task, rows))
+
+    def give_up(self, message: str, as_json: bool) -> NoReturn:
+        if as_json:
+            self.stdout.write(json.dumps({"result": "could not run", "exit_code": COULD_NOT_RUN, "message": message}))
+        else:
+            self.stderr.write(f"Could not run. {message}")
+        raise SystemExit(COULD_NOT_RUN)
+
+
+def _result(report: Report) -> str:
+    return WORDS[Kind(report.exit_code)] if report.exit_code else "whole"
+
+
+def _as_json(report: Report) -> str:
+    return json.dumps(
+        {
+            "result": _result(report),
+            "exit_code": int(report.exit_code),
+            "tail_pinned": report.tail_pinned,
+            "streams": [asdict(part) for part in report.streams],
+            "found": {WORDS[kind]: number for kind, number in sorted(report.found.items())},
+            "findings": [asdict(each) | {"kind": WORDS[each.kind]} for each in report.findings],
+        }
+    )
+
+
+def _as_lines(report: Report) -> list[str]:
+    lines = [
+        f"{part.stream}: {part.rows:,} rows" + (f", {part.first_seq} to {part.last_seq}, last hash {part.last_hash}" if part.rows else "")
+        for part in report.streams
+    ]
+    for each in report.findings:
+        where = "/".join(str(bit) for bit in (each.stream, each.seq) if bit not in ("", None))
+        lines.append(f"{WORDS[each.kind].upper()} {where} {each.field}: {each.message}".replace("  ", " "))
+    unsaid = report.found.total() - len(report.findings)
+    if unsaid:
+        lines.append(f"... and {unsaid:,} more")
+    lines.append("Protection: some triggers are missing or changed." if report.found[Kind.PROTECTION_MISSING] else "Protection: in place.")
+    lines.append(NOT_PINNED)
+    lines.append(
+        f"The log is {_result(report)}." if not report.exit_code else f"NOT WHOLE: {_result(report)}, {report.found.total():,} findings."
+    )
+    return lines

@@ -1,0 +1,146 @@
+import json
+from datetime import UTC, datetime
+
+import pytest
+from django.core.management import call_command
+from django.db import OperationalError, connection
+
+from memadmin.audit import log, verification
+from memadmin.audit.actions import Action
+from tests.audit_protection import lifted
+
+pytestmark = pytest.mark.django_db
+
+
+def run(sql):
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+
+
+def verify(capsys, *arguments):
+    """Return exit code and what was printed."""
+    try:
+        call_command("verify_audit_log", *arguments)
+        code = 0
+    except SystemExit as end:
+        code = end.code
+    printed = capsys.readouterr()
+    return code, printed.out + printed.err
+
+
+@pytest.fixture(autouse=True)
+def three() -> None:
+    for number in range(3):
+        log.append(
+            Action.RUN_FINISHED,
+            actor="job/retention",
+            target=f"runs/{number}",
+            at=datetime(2026, 3, 1, 12, tzinfo=UTC),
+            counts={"evicted": number},
+            payload={"note": "canary-5f2e"},
+        )
+
+
+def test_a_whole_log_exits_0_and_says_what_was_read(capsys):
+    code, text = verify(capsys)
+
+    assert code == 0
+    assert f"governance: 3 rows, 1 to 3, last hash {log.latest('governance', 1)[0].row_hash}" in text
+    assert "The log is whole." in text
+    assert "Protection: in place." in text
+    assert "Tail: not pinned." in text
+
+
+def test_an_empty_log_is_whole_and_says_that_it_is_empty(capsys):
+    with lifted():
+        for table in ("audit_entry", "audit_payload", "audit_head"):
+            run(f"DELETE FROM {table}")
+
+    code, text = verify(capsys)
+
+    assert code == 0
+    assert "governance: 0 rows" in text
+
+
+@pytest.mark.parametrize(
+    ("code", "statements", "line"),
+    [
+        (
+            20,
+            ["UPDATE audit_entry SET actor = 'person/9' WHERE seq = 2"],
+            "ALTERED governance/2 actor: the column is not what the leaf says",
+        ),
+        (
+            21,
+            ["DELETE FROM audit_payload WHERE seq > 1", "DELETE FROM audit_entry WHERE seq > 1"],
+            "CUT OFF governance/2 seq: rows 2 to 3 are missing",
+        ),
+        (22, ["DELETE FROM audit_payload WHERE seq = 2"], "PAYLOAD MISSING governance/2 payload: it is gone"),
+    ],
+)
+def test_each_kind_of_harm_has_its_code_and_says_where(code, statements, line, capsys):
+    with lifted():
+        for sql in statements:
+            run(sql)
+
+    exit_code, text = verify(capsys)
+
+    assert exit_code == code
+    assert line in text
+    assert "NOT WHOLE" in text
+
+
+def test_a_missing_trigger_exits_23_and_is_named(capsys):
+    name = "audit_entry_delete" if connection.vendor == "sqlite" else "audit_entry_rows"
+    run(f"DROP TRIGGER {name}" if connection.vendor == "sqlite" else f"DROP TRIGGER {name} ON audit_entry")
+
+    code, text = verify(capsys)
+
+    assert code == 23
+    assert f"PROTECTION MISSING {name}: is missing" in text
+    assert "Protection: some triggers are missing or changed." in text
+
+
+def test_a_database_that_cannot_be_read_exits_10(capsys, monkeypatch):
+    def broken(*_, **__):
+        raise OperationalError("no answer")
+
+    monkeypatch.setattr(verification, "verify", broken)
+
+    assert verify(capsys) == (10, "Could not run. The database could not be read: OperationalError: no answer\n")
+    code, text = verify(capsys, "--json")
+    assert (code, json.loads(text)["exit_code"]) == (10, 10)
+
+
+def test_a_database_without_a_log_exits_10_and_says_what_to_do(capsys):
+    for table in ("audit_payload", "audit_entry", "audit_head"):
+        run(f"DROP TABLE {table}")
+    run("DELETE FROM django_migrations WHERE app = 'audit'")
+
+    code, text = verify(capsys)
+
+    assert code == 10
+    assert "manage.py migrate" in text
+
+
+def test_json_is_one_object_with_everything(capsys):
+    with lifted():
+        run("UPDATE audit_entry SET actor = 'person/9' WHERE seq = 2")
+
+    code, text = verify(capsys, "--json")
+
+    said = json.loads(text)
+    assert code == said["exit_code"] == 20
+    assert (said["result"], said["tail_pinned"], said["found"]) == ("altered", False, {"altered": 1})
+    assert said["streams"][0] | {"last_hash": ""} == {"stream": "governance", "rows": 3, "first_seq": 1, "last_seq": 3, "last_hash": ""}
+    assert said["findings"] == [
+        {"kind": "altered", "stream": "governance", "seq": 2, "field": "actor", "message": "the column is not what the leaf says"}
+    ]
+
+
+def test_payloads_are_never_printed(capsys):
+    with lifted():
+        run("""UPDATE audit_payload SET body = '{"note":"canary-5f2e!"}'""")
+
+    for arguments in ([], ["--json"]):
+        assert "canary" not in verify(capsys, *arguments)[1]
