@@ -112,7 +112,8 @@ def mapping(value: object, *, field: str, name: str, known: Collection[str]) -> 
 
 def below(field: str, key: object) -> str:
     """Return the dotted path of `key` under `field`."""
-    return f"{field}.{key}" if field else str(key)
+    name = str(key)[:60]
+    return f"{field}.{name}" if field else name
 
 
 def quoted(value: object) -> str:

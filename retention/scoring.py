@@ -153,7 +153,7 @@ def falls_below(facts: MemoryFacts, line: int, *, weights: Weights, half_life: t
     # Half a millionth lower, because that is where the rounded score steps down.
     recency_points = (line - 0.5) / MILLION - frequency_term.points - importance_term.points
     accessed_at = effective_access(facts, half_life=half_life)
-    if accessed_at is None or recency_points <= 0:
+    if accessed_at is None or weights.recency == 0 or recency_points <= 0:
         return None
     try:
         crossing = accessed_at + half_life * math.log2(weights.recency / recency_points)
