@@ -1,27 +1,35 @@
-"""Settings of the project, read from the environment. A bad value stops the start with the variable's name."""
+"""Settings of the project, read from the environment (docs/settings.md). A bad value stops the start with the variable's name."""
 
 from pathlib import Path
 
-import environ
-from csp.constants import SELF
-from django.core.exceptions import ImproperlyConfigured
+from csp.constants import NONE, SELF
+
+from memadmin.environment import env_bool, env_choice, env_database, env_folder, env_hosts, env_int, env_origins, env_secret
+from memadmin.logs import logging_config
+from memadmin.secret_key import kept_secret_key
 
 BASE_DIR = Path(__file__).resolve().parent.parent
-env = environ.Env()
-
-
-def env_bool(name: str, default: bool) -> bool:
-    value = str(env.str(name, default=str(default))).strip().lower()
-    if value in {"1", "true", "yes", "on"}:
-        return True
-    if value in {"0", "false", "no", "off"}:
-        return False
-    raise ImproperlyConfigured(f"{name} must be true or false, not {value!r}.")
-
+VAR_DIR = env_folder("VAR_DIR", BASE_DIR / "var")
 
 DEBUG = env_bool("DEBUG", False)
-SECRET_KEY = env.str("SECRET_KEY", default="insecure-only-for-development-and-tests-" + "0" * 32)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
+SECRET_KEY = env_secret("SECRET_KEY") or kept_secret_key(VAR_DIR / "secret_key")
+ALLOWED_HOSTS = env_hosts("ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+CSRF_TRUSTED_ORIGINS = env_origins("CSRF_TRUSTED_ORIGINS")
+
+# HTTPS only. `up` on a loopback address switches it off for its own processes.
+SECURE = env_bool("SECURE", not DEBUG)
+SECURE_SSL_REDIRECT = SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # probes come from the machine itself, over plain HTTP
+SECURE_HSTS_SECONDS = env_int("HSTS_SECONDS", 3600, low=0, high=63_072_000) if SECURE else 0
+SILENCED_SYSTEM_CHECKS = [
+    "security.W005",  # HSTS for sub-domains: the operator's other hosts are not ours to bind
+    "security.W021",  # HSTS preload: the same, and it cannot be taken back
+]
+SESSION_COOKIE_AGE = 12 * 60 * 60  # seconds: one working day
+SECURE_REFERRER_POLICY = "same-origin"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {"default-src": [SELF], "img-src": [SELF, "data:"], "frame-ancestors": [NONE], "form-action": [SELF], "base-uri": [SELF]}
+}
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -75,17 +83,28 @@ TEMPLATES = [
     }
 ]
 
-SQLITE_OPTIONS = {
-    # Deferred transactions that read first and write later fail with "database is locked" under two processes.
-    "transaction_mode": "IMMEDIATE",
-    "timeout": 20,
-    "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON; PRAGMA foreign_keys=ON;",
-}
-DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'var' / 'memadmin.sqlite3'}")}
-if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    DATABASES["default"]["OPTIONS"] = SQLITE_OPTIONS
+DATABASES = {"default": env_database("DATABASE_URL", default_file=VAR_DIR / "memadmin.sqlite3")}
+ON_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
+if ON_SQLITE:
+    DATABASES["default"]["OPTIONS"] = {
+        # Deferred transactions that read first and write later fail with "database is locked" under two processes.
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,  # seconds
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON; PRAGMA foreign_keys=ON;",
+    }
+else:
+    # No connection pool: django-q2 forks, and two processes would talk through one pooled socket.
+    DATABASES["default"]["CONN_MAX_AGE"] = 60  # seconds
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
+    # Compiling a query costs more than the short ones of a page take.
+    DATABASES["default"]["OPTIONS"].setdefault("options", "-c jit=off")
 
 AUTH_USER_MODEL = "access.Person"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 12}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
 LOGIN_URL = "pages:login"
 LOGIN_REDIRECT_URL = "pages:overview"
 LOGOUT_REDIRECT_URL = "pages:login"
@@ -101,18 +120,20 @@ USE_I18N = False
 
 STATIC_URL = "/static/"
 STATICFILES_DIRS = [BASE_DIR / "static"]
-STATIC_ROOT = BASE_DIR / "var" / "static"
-WHITENOISE_USE_FINDERS = True
-
-CONTENT_SECURITY_POLICY = {
-    "DIRECTIVES": {
-        "default-src": [SELF],
-        "img-src": [SELF, "data:"],
-        "frame-ancestors": ["'none'"],
-        "form-action": [SELF],
-        "base-uri": [SELF],
-    }
+STATIC_ROOT = VAR_DIR / "static"  # filled by `up`
+WHITENOISE_USE_FINDERS = DEBUG
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if DEBUG
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
 }
+
+LOG_LEVEL = env_choice("LOG_LEVEL", "INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"])
+LOGGING = logging_config(LOG_LEVEL)
+WEB_PROCESSES = env_int("WEB_CONCURRENCY", 1 if ON_SQLITE else 2, low=1, high=64)  # of 8 threads each
 
 Q_CLUSTER = {
     "name": "memadmin",
