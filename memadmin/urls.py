@@ -1,6 +1,12 @@
 from django.urls import include, path
 
-urlpatterns = [path("", include("memadmin.pages.urls"))]
+from memadmin import health
+
+urlpatterns = [
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+    path("", include("memadmin.pages.urls")),
+]
 
 handler403 = "memadmin.pages.errors.forbidden"
 handler404 = "memadmin.pages.errors.not_found"
