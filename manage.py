@@ -1,11 +1,22 @@
 #!/usr/bin/env python3
-"""Entry point of every command."""
+"""Entry point of every command. Outside of `.venv` it first makes that, with all that is needed, and goes on there."""
 
 import os
 import sys
 
-from django.core.management import execute_from_command_line
+if sys.version_info < (3, 11):  # an old Python must be able to read this far, so: no new syntax in this file
+    sys.exit("memadmin needs Python 3.11 or newer; this is %d.%d. Try: python3.11 manage.py ..." % sys.version_info[:2])  # noqa: UP031
+
+from memadmin import bootstrap
 
 if __name__ == "__main__":
+    bootstrap.enter_environment(sys.argv[1:])
+
+    from django.core.exceptions import ImproperlyConfigured
+    from django.core.management import execute_from_command_line
+
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memadmin.settings")
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as problem:
+        sys.exit(str(problem))
