@@ -1,5 +1,6 @@
 """What every test may use: the database of the run, the browser, the shared data, fast passwords."""
 
+import json
 import os
 import shutil
 import tempfile
@@ -28,6 +29,8 @@ hypothesis.settings.load_profile(os.environ.get("MEMADMIN_HYPOTHESIS", "usual"))
 
 def pytest_configure(config: pytest.Config) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
+    settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # no collectstatic before
+    settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
     settings.SECURE_SSL_REDIRECT = settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False  # the test client speaks plain HTTP
     if is_sqlite():  # a file, as in production: an in-memory database cannot be opened by two threads or processes
         config.stash[TEST_FOLDER] = tempfile.mkdtemp(prefix="memadmin-test-")
@@ -37,6 +40,15 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_unconfigure(config: pytest.Config) -> None:
     if TEST_FOLDER in config.stash:
         shutil.rmtree(config.stash[TEST_FOLDER], ignore_errors=True)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Leave the counts for `manage.py test`, which adds up both databases."""
+    path = os.environ.get("MEMADMIN_TEST_COUNTS")
+    if path:
+        names = {"passed": ["passed", "xfailed"], "failed": ["failed", "error", "xpassed"], "skipped": ["skipped"]}
+        found = {name: sum(len(terminalreporter.stats.get(kind, [])) for kind in kinds) for name, kinds in names.items()}
+        Path(path).write_text(json.dumps(found), encoding="utf8")
 
 
 def pytest_report_header() -> list[str]:
