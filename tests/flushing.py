@@ -18,7 +18,8 @@ _TRIGGER_STATES = {"O": "ENABLE", "A": "ENABLE ALWAYS", "R": "ENABLE REPLICA"}
 _SQLITE_TRIGGERS = "SELECT name, sql FROM sqlite_master WHERE type = 'trigger'"
 _POSTGRES_TRIGGERS = """
     SELECT tgrelid::regclass::text, quote_ident(tgname), tgenabled::text FROM pg_trigger
-    WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgrelid IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
+    WHERE NOT tgisinternal AND tgenabled <> 'D'
+    AND tgrelid IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
 """
 
 
