@@ -41,6 +41,7 @@ def _release(job: Job, *, now: datetime) -> None:
     same = Job.objects.abandoned(now).filter(pk=job.pk, leased_by=job.leased_by)
     if same.filter(attempts__lt=F("max_attempts")).update(state=JobState.QUEUED, **lease.RELEASED):
         logger.warning("job %d: its worker is gone, queued again", job.pk)
+        queue.enter(job.pk)  # the entry that the worker had taken stays locked for many minutes
     elif same.update(state=JobState.FAILED, error_code=OUT_OF_ATTEMPTS, finished_at=now, **lease.RELEASED):
         logger.error("job %d: its worker is gone and its attempts are used up", job.pk)
         failure.tell(lease.view_of(job), error_code=OUT_OF_ATTEMPTS, now=now)

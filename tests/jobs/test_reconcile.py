@@ -110,6 +110,18 @@ def test_a_job_whose_worker_died_is_queued_again_with_its_attempt_counted(counti
 
 
 @pytest.mark.django_db
+def test_a_job_whose_worker_died_is_entered_at_once_beside_the_entry_that_the_worker_had_taken(counting):
+    job = queued()
+    take_entry(NOON)
+    lease.take(job.pk, now=NOON)
+
+    for _ in range(2):
+        reconcile.reconcile(now=LATER)
+
+    assert OrmQ.objects.filter(lock__lte=LATER).count() == 1
+
+
+@pytest.mark.django_db
 def test_a_job_that_runs_is_left_alone(counting):
     job = queued()
     lease.take(job.pk, now=NOON)

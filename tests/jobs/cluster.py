@@ -1,0 +1,37 @@
+"""A real `qcluster` on the test database, in a process group of its own."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+from django.conf import settings
+from django.db import connection
+
+
+@contextmanager
+def running_cluster(settings_module: str, *, log: Path) -> Iterator[int]:
+    """Start the workers, give the id of their process group, and kill the whole group at the end."""
+    environment = {**os.environ, "DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": settings_module}
+    command = [sys.executable, "manage.py", "qcluster"]
+    with log.open("wb") as output:
+        started = subprocess.Popen(command, cwd=settings.BASE_DIR, env=environment, stdout=output, stderr=output, start_new_session=True)
+        try:
+            yield started.pid
+        finally:
+            os.killpg(started.pid, signal.SIGKILL)
+            started.wait()
+
+
+def database_url() -> str:
+    """Return the URL of the database that this test run uses."""
+    at = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{at['NAME']}"
+    who = ":".join(quote(at[key], safe="") for key in ("USER", "PASSWORD") if at[key])
+    where = ":".join(str(at[key]) for key in ("HOST", "PORT") if at[key])
+    return f"postgres://{who}@{where}/{at['NAME']}"
