@@ -1,0 +1,148 @@
+"""Retention runs. A preview is a run that nobody has started yet: carrying it out evicts what it named, and nothing else."""
+
+import uuid
+
+from django.db import models
+from django.db.models import F, Q
+
+from memadmin.lifecycle.querysets import RunQuerySet, VictimQuerySet
+from memadmin.lifecycle.totals import Totals
+from memadmin.store.models import Container, PolicyVersion, Subject
+from retention.rules import MemoryType
+from retention.victims import Reason
+
+
+class Trigger(models.TextChoices):
+    PREVIEW = "preview", "preview"
+    MANUAL = "manual", "run now"
+    NIGHTLY = "nightly", "nightly"
+    COMMAND = "command", "command"
+
+
+class RunState(models.TextChoices):
+    PLANNING = "planning", "being planned"
+    READY = "ready", "preview"
+    QUEUED = "queued", "waiting"
+    RUNNING = "running", "running"
+    FINISHED = "finished", "finished"
+    FAILED = "failed", "failed"
+    CANCELLED = "cancelled", "called off"
+    DISCARDED = "discarded", "dropped"
+
+
+class ItemKind(models.IntegerChoices):
+    """The memory types by a small number, in the order in which a run takes them."""
+
+    SESSION = 1, "session"
+    LONG_TERM = 2, "long-term memory"
+    HISTORY = 3, "history entry"
+
+    @property
+    def memory_type(self) -> MemoryType:
+        return list(MemoryType)[self.value - 1]
+
+
+class Run(models.Model):
+    """One run over one container, from preview to end. `number` is what people call it by; it never comes back."""
+
+    number = models.BigAutoField(primary_key=True)
+    uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
+    container = models.ForeignKey(Container, on_delete=models.PROTECT, related_name="runs", db_index=False)
+    trigger = models.CharField(max_length=16, choices=Trigger)
+    state = models.CharField(max_length=16, choices=RunState, default=RunState.PLANNING)
+    policy_version = models.ForeignKey(PolicyVersion, null=True, on_delete=models.PROTECT, related_name="+")  # null: a policy not published
+    document = models.TextField()  # the canonical policy that was judged by
+    policy_digest = models.CharField(max_length=64)
+    as_of = models.DateTimeField()  # the moment for which ages and scores were computed
+    created_at = models.DateTimeField()
+    started_at = models.DateTimeField(null=True)
+    finished_at = models.DateTimeField(null=True)
+    actor = models.CharField(max_length=100)  # who had it planned
+    started_by = models.CharField(max_length=100, blank=True)
+    high_water = models.JSONField(default=dict)  # the highest row number of each type when it was planned
+    totals = models.JSONField(default=dict)  # see `summary`
+    planned = models.BigIntegerField(default=0)  # victims, numbered 1 to planned
+    cursor = models.BigIntegerField(default=0)  # how many of them have been dealt with
+    removed = models.BigIntegerField(default=0)
+    kept = models.BigIntegerField(default=0)
+    outcome = models.JSONField(default=dict)  # what has really gone, by type; and what was added since the preview
+    restored = models.BigIntegerField(default=0)
+    error_code = models.CharField(max_length=100, blank=True)
+
+    objects = RunQuerySet.as_manager()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["container"], condition=Q(state__in=["queued", "running"]), name="run_one_live_per_container"),
+            models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_known"),
+            models.CheckConstraint(condition=Q(trigger__in=Trigger.values), name="run_trigger_known"),
+            models.CheckConstraint(condition=Q(cursor__gte=0, cursor__lte=F("planned")), name="run_cursor_within_plan"),
+            models.CheckConstraint(condition=Q(cursor=F("removed") + F("kept")), name="run_accounts_for_each_victim"),
+        ]
+        indexes = [models.Index(fields=["container", "-number"], name="run_by_container")]
+
+    def __str__(self) -> str:
+        return f"run {self.number}"
+
+    @property
+    def summary(self) -> Totals:
+        """What the run was going to evict."""
+        return Totals.from_json(self.totals)
+
+    @property
+    def is_live(self) -> bool:
+        return self.state in {RunState.QUEUED, RunState.RUNNING}
+
+
+class RunVictim(models.Model):
+    """One item that a run names. It holds no text; the item's own row or archive copy does.
+
+    `revision` and `last_accessed_at` are as they were when it was chosen: an item that differs by then is kept.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "seq")
+    run = models.ForeignKey(Run, on_delete=models.DO_NOTHING, related_name="victims", db_constraint=False, db_index=False)
+    seq = models.IntegerField()
+    item_kind = models.SmallIntegerField(choices=ItemKind)
+    item_id = models.BigIntegerField()
+    item_uid = models.UUIDField()
+    subject = models.ForeignKey(Subject, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    reasons = models.SmallIntegerField()  # a set of `Reason.bit`
+    score = models.IntegerField(null=True)  # millionths; null where no relevance rule judged it
+    tokens = models.IntegerField()
+    revision = models.IntegerField()
+    last_accessed_at = models.DateTimeField(null=True)
+    dated_at = models.DateTimeField(null=True)  # the time that its first reason counts from
+
+    objects = VictimQuerySet.as_manager()
+
+    @property
+    def all_reasons(self) -> tuple[Reason, ...]:
+        return Reason.from_bits(self.reasons)
+
+    @property
+    def reason(self) -> Reason:
+        """The first that holds is *the* reason."""
+        return self.all_reasons[0]
+
+
+class Kept(models.TextChoices):
+    """Why a victim was kept after all."""
+
+    PINNED = "pinned", "pinned since"
+    HELD = "held", "held since"
+    READ = "read", "recalled since"
+    CHANGED = "changed", "changed since"
+    GONE = "gone", "gone already"
+
+
+class RunKept(models.Model):
+    """A victim that the run passed over. Every other one up to the run's cursor was evicted."""
+
+    pk = models.CompositePrimaryKey("run_id", "seq")
+    run = models.ForeignKey(Run, on_delete=models.DO_NOTHING, related_name="exceptions", db_constraint=False, db_index=False)
+    seq = models.IntegerField()
+    why = models.CharField(max_length=16, choices=Kept)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(why__in=Kept.values), name="run_kept_why_known")]

@@ -1,0 +1,57 @@
+"""The vocabulary of reading runs. Every order ends with the key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Self
+
+from django.db import models
+
+if TYPE_CHECKING:
+    from memadmin.lifecycle.models import ItemKind, Run
+    from memadmin.store.models import Container, Subject
+
+
+class RunQuerySet(models.QuerySet[Any]):
+    def of_container(self, container: Container) -> Self:
+        return self.filter(container=container)
+
+    def of_containers(self, containers: models.QuerySet[Any]) -> Self:
+        return self.filter(container__in=containers)
+
+    def live(self) -> Self:
+        """Waiting for a worker, or being carried out."""
+        return self.filter(state__in=["queued", "running"])
+
+    def previews(self) -> Self:
+        """Recorded and not yet carried out, called off or dropped."""
+        return self.filter(state="ready")
+
+    def made_before(self, moment: datetime) -> Self:
+        return self.filter(created_at__lt=moment)
+
+    def newest_first(self) -> Self:
+        return self.order_by("-number")
+
+
+class VictimQuerySet(models.QuerySet[Any]):
+    def of_run(self, run: Run) -> Self:
+        return self.filter(run=run)
+
+    def of_kind(self, kind: ItemKind) -> Self:
+        return self.filter(item_kind=kind)
+
+    def of_subject(self, subject: Subject) -> Self:
+        return self.filter(subject=subject)
+
+    def for_reasons(self, bits: int) -> Self:
+        """Those for whom all of the reasons in the set hold."""
+        return self.annotate(named=models.F("reasons").bitand(bits)).filter(named=bits)
+
+    def with_item_ids(self, ids: Iterable[int]) -> Self:
+        return self.filter(item_id__in=list(ids))
+
+    def in_order(self) -> Self:
+        """The order in which they go."""
+        return self.order_by("run_id", "seq")
