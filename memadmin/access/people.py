@@ -1,5 +1,6 @@
 """The verbs on accounts."""
 
+import secrets
 from collections.abc import Iterable
 from datetime import datetime
 
@@ -14,6 +15,8 @@ from memadmin.audit.actions import Action
 from memadmin.store.text import clean
 
 LOGIN_LENGTH = 150
+PASSWORD_LETTERS = "abcdefghjkmnpqrstuvwxyz23456789"  # none that is mistaken for another one when read out
+PASSWORD_GROUPS, PASSWORD_GROUP_LENGTH = 4, 4  # together 79 bits
 
 
 class BadLogin(ValueError):
@@ -58,3 +61,9 @@ def check_password_strength(password: str, person: Person | None = None) -> None
         validate_password(password, person)
     except ValidationError as refusal:
         raise WeakPassword(" ".join(refusal.messages)) from refusal
+
+
+def new_password() -> str:
+    """Return a random password that can be read out and typed: `kx3p-92mw-hh7d-qtz4`."""
+    groups = ("".join(secrets.choice(PASSWORD_LETTERS) for _ in range(PASSWORD_GROUP_LENGTH)) for _ in range(PASSWORD_GROUPS))
+    return "-".join(groups)

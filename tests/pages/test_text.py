@@ -1,0 +1,103 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memadmin.pages import text
+from memadmin.pages.text import EMPTY, excerpt, visible
+
+FAMILY = "👨‍👩‍👧‍👦"
+FLAG = "🇩🇪"
+WAVE = "👋🏽"
+SCOTLAND = "🏴\U000e0067\U000e0062\U000e0073\U000e0063\U000e0074\U000e007f"
+ACCENTED = "e\u0301"
+SYLLABLE = "\u1112\u1161\u11ab"
+KEYCAP = "1\ufe0f\u20e3"
+
+
+@pytest.mark.parametrize("character", [FAMILY, FLAG, WAVE, SCOTLAND, ACCENTED, SYLLABLE, KEYCAP, "❤️‍🔥"])
+def test_what_people_see_as_one_character_is_never_cut(character):
+    assert list(text.clusters(character * 5)) == [character] * 5
+    assert excerpt(character * 5, 3) == character * 3 + "…"
+
+
+def test_a_short_text_stays_whole():
+    assert excerpt("likes tea", 9) == "likes tea"
+
+
+def test_an_excerpt_is_one_line():
+    assert excerpt("  likes\n\n tea\t and\r\nmilk ") == "likes tea and milk"
+
+
+def test_no_space_stands_before_the_dots():
+    assert excerpt("likes tea", 6) == "likes…"
+
+
+def test_what_the_database_cut_loses_its_last_character_which_may_be_half_of_one():
+    assert excerpt("likes 👨‍👩", 20, more=True) == "likes…"
+
+
+@pytest.mark.parametrize("nothing", ["", " \n\t ", None])
+def test_nothing_is_called_empty(nothing):
+    assert excerpt(nothing) == visible(nothing) == EMPTY
+
+
+@pytest.mark.parametrize(
+    ("given_text", "shown"),
+    [
+        ("\x1b[31mred", "␛[31mred"),
+        ("bell\x07", "bell␇"),
+        ("\x00\x7f", "␀␡"),
+        ("\x9b", "⟨U+009B⟩"),
+        ("photo\u202egnp.exe", "photo⟨U+202E⟩gnp.exe"),
+    ],
+)
+def test_control_characters_are_shown(given_text, shown):
+    assert excerpt(given_text) == visible(given_text) == shown
+
+
+def test_lines_and_tabs_of_the_whole_text_stay():
+    assert visible("a\n\tb") == "a\n\tb"
+
+
+def test_right_to_left_text_stays_as_it_is():
+    assert visible("שלם \u200fעם") == "שלם \u200fעם"
+
+
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("data:image/png;base64," + "A" * 400_000, "[image/png, 300 kB]"),
+        ("data:image/png;charset=x;base64," + "A" * 98 + "==", "[image/png, 73 bytes]"),
+        ("data:," + "hello%20" * 20, "[text/plain, 160 bytes]"),
+    ],
+)
+def test_embedded_files_are_named_with_their_size(uri, name):
+    assert excerpt(f"see {uri} here") == f"see {name} here"
+
+
+def test_a_short_data_uri_is_left_to_be_read():
+    assert visible("data:,hello") == "data:,hello"
+
+
+@pytest.mark.parametrize(
+    ("size", "words"), [(0, "0 bytes"), (999, "999 bytes"), (1500, "2 kB"), (2_000_000, "2 MB"), (5_000_000_000, "5 GB")]
+)
+def test_sizes_are_said_in_the_largest_unit(size, words):
+    assert text.file_size(size) == words
+
+
+def test_a_pile_of_marks_is_cut():
+    assert len(excerpt("e" + "\u0301" * 100_000, 5)) <= 5 * text.CLUSTER_LIMIT + 1
+
+
+@given(st.text())
+def test_clusters_lose_nothing(any_text):
+    assert "".join(text.clusters(any_text)) == any_text
+
+
+@given(st.text(), st.integers(1, 40))
+def test_an_excerpt_is_never_longer_than_asked_and_never_empty(any_text, length):
+    cut = excerpt(any_text, length)
+
+    assert cut
+    assert len(list(text.clusters(cut))) <= max(length + 1, len(EMPTY))
