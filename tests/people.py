@@ -25,3 +25,25 @@ def signed_in(client: Client, *roles: Role, **details: object) -> Person:
     person = make_person(*roles, **details)  # type: ignore[arg-type]
     client.force_login(person)
     return person
+
+
+def a_browser_of(*roles: Role, login: str = "sam", containers: Iterable[Container] | None = None) -> Client:
+    """Return a browser in which a new person of these roles has signed in."""
+    browser = Client()
+    signed_in(browser, *roles, login=login, containers=containers)
+    return browser
+
+
+def support() -> Client:
+    return a_browser_of(Role.SUPPORT)
+
+
+def editor() -> Client:
+    return a_browser_of(Role.POLICY_EDITOR, login="pia")
+
+
+def auditor() -> Client:
+    return a_browser_of(Role.AUDITOR, login="ada")
+
+
+HTMX = {"HX-Request": "true"}

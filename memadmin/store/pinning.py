@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import date, datetime
 
 from django.db import connection, transaction
@@ -9,6 +10,7 @@ from django.db.models import F
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditEntry, AuditPayload, Stream
 from memadmin.store import counters
 from memadmin.store.models import ItemType, LongTermMemory, Pin, Session
 
@@ -48,7 +50,7 @@ def pin(item: Pinnable, *, reason: str, actor: str, now: datetime, review_on: da
         review_on=review_on,
     )
     action = Action.SESSION_PINNED if isinstance(item, Session) else Action.MEMORY_PINNED
-    log.append(action, actor=actor, target=f"{_type_of(item)}/{item.uid}", at=now, payload={"reason": made.reason})
+    log.append(action, actor=actor, target=_target(item), at=now, payload={"reason": made.reason})
     return made
 
 
@@ -56,13 +58,34 @@ def pin(item: Pinnable, *, reason: str, actor: str, now: datetime, review_on: da
 def unpin(item: Pinnable, *, actor: str, now: datetime, reason: str = "") -> None:
     """Take the pin away: the item may go at the next run. Raises Gone or NotPinned."""
     _flag(item, pinned=False, error=NotPinned("This is not pinned."))
-    Pin.objects.filter(target_uid=item.uid, subject_id=item.subject_id)._raw_delete(connection.alias)
-    action = Action.SESSION_UNPINNED if isinstance(item, Session) else Action.MEMORY_UNPINNED
-    log.append(action, actor=actor, target=f"{_type_of(item)}/{item.uid}", at=now, payload={"reason": reason.strip()})
+    pins = Pin.objects.filter(target_uid=item.uid, subject_id=item.subject_id)
+    taken = {"reason": pin.reason, "review_on": pin.review_on and pin.review_on.isoformat()} if (pin := pins.first()) else None
+    pins._raw_delete(connection.alias)
+    log.append(_unpinned(item), actor=actor, target=_target(item), at=now, payload={"reason": reason.strip(), "pin": taken})
+
+
+@transaction.atomic
+def pin_again(item: Pinnable, *, actor: str, now: datetime) -> Pin:
+    """Undo the last unpinning: the pin comes back with its reason. Raises NotPinned where none was taken, else as `pin`."""
+    entry = AuditEntry.objects.filter(stream=Stream.GOVERNANCE, action=_unpinned(item), target=_target(item)).order_by("-seq").first()
+    payload = AuditPayload.objects.filter(stream=entry.stream, seq=entry.seq).first() if entry else None
+    taken = json.loads(payload.body)["pin"] if payload else None
+    if not taken:
+        raise NotPinned("There is no pin to bring back.")
+    review_on = date.fromisoformat(taken["review_on"]) if taken["review_on"] else None
+    return pin(item, reason=taken["reason"], actor=actor, now=now, review_on=review_on)
 
 
 def _type_of(item: Pinnable) -> ItemType:
     return ItemType.SESSION if isinstance(item, Session) else ItemType.LONG_TERM
+
+
+def _target(item: Pinnable) -> str:
+    return f"{_type_of(item)}/{item.uid}"
+
+
+def _unpinned(item: Pinnable) -> Action:
+    return Action.SESSION_UNPINNED if isinstance(item, Session) else Action.MEMORY_UNPINNED
 
 
 def _flag(item: Pinnable, *, pinned: bool, error: Exception) -> None:

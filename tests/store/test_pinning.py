@@ -80,3 +80,18 @@ def test_the_chained_bytes_of_the_log_do_not_hold_the_reason():
     pin(memory, reason="canaryword")
 
     assert "canaryword" not in AuditEntry.objects.order_by("-seq").first().leaf
+
+
+def test_undoing_an_unpin_brings_the_pin_back_with_its_reason():
+    memory = make_memory(make_container())
+    pinning.pin(memory, reason="allergy", review_on=NOON.date(), actor=ACTOR, now=NOON)
+    pinning.unpin(memory, actor=ACTOR, now=NOON)
+
+    again = pinning.pin_again(memory, actor=ACTOR, now=NOON)
+
+    assert (again.reason, again.review_on, memory.pinned) == ("allergy", NOON.date(), True)
+
+
+def test_there_is_nothing_to_undo_where_nothing_was_unpinned():
+    with pytest.raises(pinning.NotPinned):
+        pinning.pin_again(make_memory(make_container()), actor=ACTOR, now=NOON)

@@ -16,7 +16,7 @@ from django.utils.safestring import SafeString
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.pages import text as texts
-from memadmin.pages import times
+from memadmin.pages import times, wording
 from memadmin.pages.words import word_named
 
 register = template.Library()
@@ -49,6 +49,12 @@ def grouped(number: int | float | None) -> str:
 def may(person: object, right: str) -> bool:
     """{% if user|may:"memory.pin" %}: hides what a person could not do anyway; the view asks again."""
     return isinstance(person, Person) and person.may(Right(right))
+
+
+@register.filter
+def reason(name: str) -> str:
+    """Why something went or goes, in words."""
+    return wording.reason_in_words(name)
 
 
 @register.simple_tag

@@ -1,0 +1,61 @@
+"""What every list page shares: the page of rows that the address names, and its foot with true totals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from memadmin.pages.htmx import problem
+from memadmin.store.paging import InvalidPlace, Slice, slice_by_key
+
+PAGE_SIZE = 50
+
+
+@dataclass(frozen=True)
+class Paging:
+    """The foot of a list, as `components/_paging.html` reads it."""
+
+    first: int
+    last: int
+    total: int
+    next: str
+    previous: str
+    noun: str
+    capped: bool = False
+
+
+def slice_of(request: HttpRequest, rows: QuerySet[Any], *, key: str, descending: bool = False, size: int = PAGE_SIZE) -> Slice:
+    """Return the page that the address names; the first one, with a word to the reader, when it names none of this list."""
+    try:
+        return slice_by_key(rows, key=key, descending=descending, token=request.GET.get("after", ""), size=size)
+    except InvalidPlace as error:
+        problem(request, f"{error} This is its beginning.")
+        return slice_by_key(rows, key=key, descending=descending, size=size)
+
+
+def paging(request: HttpRequest, page: Slice, *, total: int, noun: str) -> Paging:
+    return Paging(
+        first=page.first,
+        last=page.last,
+        total=max(total, page.last),
+        next=_turned(request, page.next),
+        previous=_turned(request, page.previous),
+        noun=noun,
+    )
+
+
+def in_order(rows: QuerySet[Any], page: Slice) -> list[Any]:
+    """Fetch the rows of a page, in its order. One that has gone meanwhile is left out."""
+    found = {row.pk: row for row in rows.filter(pk__in=page.ids)}
+    return [found[key] for key in page.ids if key in found]
+
+
+def _turned(request: HttpRequest, token: str | None) -> str:
+    if token is None:
+        return ""
+    query = request.GET.copy()
+    query["after"] = token
+    return f"{request.path}?{query.urlencode()}"

@@ -1,0 +1,161 @@
+"""The user page: one user's long-term memories with live scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models.functions import Left
+from django.http import HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from memadmin.access.rights import Right
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, render_page
+from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.standing import Standing, standing_of
+from memadmin.store.listing import MemoryFilter, Sort, State, keyed, memories_of
+from memadmin.store.models import ItemType, LongTermMemory, Provenance, Session
+from memadmin.store.text import clean
+
+BEGINNING = 400  # characters of a text that a list reads
+STATES = {
+    "": "All memories",
+    State.PINNED: "Pinned",
+    State.EXPOSED: "Not pinned",
+    State.EXPIRED: "Expired",
+    State.UNREAD: "Never recalled",
+    State.UNDATED: "Without a date",
+}
+SORTS = {
+    Sort.SCORE: "Score",
+    Sort.CREATED: "Created",
+    Sort.ACCESSED: "Last recalled",
+    Sort.TOKENS: "Tokens",
+    Sort.HITS: "Times recalled",
+}
+
+
+class MemoryForm(forms.Form):
+    """What the address of the list may say."""
+
+    q = forms.CharField(required=False, strip=True, max_length=500, label="Text", widget=forms.TextInput(attrs={"type": "search"}))
+    state = forms.ChoiceField(required=False, choices=list(STATES.items()), label="Show")
+    strategy = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput())
+    sort = forms.ChoiceField(required=False, choices=list(SORTS.items()), label="Sort by")
+    down = forms.BooleanField(required=False, label="Highest first")
+    at = forms.IntegerField(required=False, min_value=0, max_value=253_402_300_799, widget=forms.HiddenInput())
+
+    def clean_q(self) -> str:
+        return clean(self.cleaned_data["q"])
+
+
+@dataclass(frozen=True)
+class ListWanted:
+    """The list that an address asks for; whatever it says wrongly is left out."""
+
+    filter: MemoryFilter
+    sort: Sort
+    down: bool
+    now: datetime
+
+    @classmethod
+    def read(cls, form: MemoryForm, *, may_read: bool) -> ListWanted:
+        form.is_valid()
+        said = {name: value for name, value in form.cleaned_data.items() if name not in form.errors}
+        state = said.get("state")
+        return cls(
+            # Without the right to read texts a search would let one read them letter by letter.
+            filter=MemoryFilter(
+                text=said.get("q", "") if may_read else "", state=State(state) if state else None, strategy=said.get("strategy", "")
+            ),
+            sort=Sort(said.get("sort") or Sort.SCORE),
+            down=said.get("down", False),
+            # Pages of one list are of one moment, so that scores do not move between them.
+            now=datetime.fromtimestamp(said["at"], UTC) if said.get("at") else timezone.now().replace(microsecond=0),
+        )
+
+
+@require_safe
+@may("memory.view")
+def user_memories(request: PersonRequest, uid: UUID) -> HttpResponse:
+    standing = standing_of(request.user, uid)
+    may_read = request.user.may(Right.MEMORY_READ_TEXT)
+    form = MemoryForm(request.GET)
+    wanted = ListWanted.read(form, may_read=may_read)
+    rows = memories_of(standing.subject, wanted.filter, standing.rule, now=wanted.now)
+    page = slice_of(request, keyed(rows, wanted.sort, standing.rule, now=wanted.now), key="key", descending=wanted.down)
+    total = rows.count() if wanted.filter.narrows else standing.subject.long_term
+    context = {
+        "standing": standing,
+        "subject": standing.subject,
+        "form": form,
+        "wanted": wanted,
+        "at": int(wanted.now.timestamp()),
+        "may_read": may_read,
+        "memories": listed(in_order(table_rows(standing, now=wanted.now, may_read=may_read), page), standing, now=wanted.now),
+        "paging": paging(_of_moment(request, wanted.now), page, total=total, noun="memories"),
+        "now": wanted.now,
+        "tab": "memories",
+    }
+    return render_page(request, "memories/list.html", "memories/_table.html", context)
+
+
+@require_safe
+@may("memory.view")
+def user_header(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """The totals of a user again, after something has changed."""
+    standing = standing_of(request.user, uid)
+    context = {"standing": standing, "subject": standing.subject, "tab": request.GET.get("tab", "memories")}
+    return render_page(request, "users/base.html", "users/_header.html", context)
+
+
+def table_rows(standing: Standing, *, now: datetime, may_read: bool) -> QuerySet[LongTermMemory]:
+    """Return rows as a list shows them: the beginning of the text where it may be read, the score, and the session it came from."""
+    of_memory = Provenance.objects.filter(derived_uid=OuterRef("uid"), subject=OuterRef("subject"), source_type=ItemType.SESSION)
+    rows = LongTermMemory.objects.scored(standing.rule, now=now).defer("text", "parts", "metadata", "tags", "namespace")
+    rows = rows.annotate(source_session=Subquery(of_memory.order_by("id").values("source_uid")[:1]))
+    session = Session.objects.filter(uid=OuterRef("source_session"), subject=OuterRef("subject"))
+    rows = rows.annotate(source_name=Subquery(session.values("external_id")[:1]))
+    return rows.annotate(beginning=Left("text", BEGINNING)) if may_read else rows
+
+
+def listed(memories: list[LongTermMemory], standing: Standing, *, now: datetime) -> list[dict[str, Any]]:
+    """Add to each row what the table marks it with."""
+    return [{"memory": memory, "score": vars(memory)["score"], "marks": marks_of(memory, standing, now=now)} for memory in memories]
+
+
+def marks_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> list[tuple[str, str]]:
+    """Return what is special about a memory, as (text, tone) of badges."""
+    marks = []
+    rule = standing.rule
+    if standing.has_rule and rule.ttl and memory.created_at and memory.created_at < now - rule.ttl:
+        marks.append(("past its limit, kept by the pin", "yellow") if memory.pinned else (expired_words(standing, now=now), "red"))
+    if standing.has_rule and rule.max_tokens is not None and memory.tokens > rule.max_tokens and not memory.pinned:
+        marks.append(("larger than the whole cap, goes first", "red"))
+    if memory.created_at is None:
+        marks.append(("no date", "yellow"))
+    if memory.last_accessed_at and memory.last_accessed_at > now + timedelta(minutes=5):
+        marks.append(("last recall lies in the future", "yellow"))
+    if memory.superseded_by:
+        marks.append(("superseded", "secondary"))
+    return marks
+
+
+def expired_words(standing: Standing, *, now: datetime) -> str:
+    if standing.blocked:
+        return f"expired, stays because {standing.blocked}"
+    at = standing.next_run_at
+    return f"expired, goes at the next run, {at:%d %b %H:%M} UTC" if at else "expired"
+
+
+def _of_moment(request: PersonRequest, now: datetime) -> PersonRequest:
+    """Let the links to other pages of the list carry the moment that this one shows."""
+    request.GET = request.GET.copy()
+    request.GET["at"] = str(int(now.timestamp()))
+    return request

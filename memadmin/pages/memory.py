@@ -1,0 +1,168 @@
+"""One long-term memory: the whole text, why it is kept or goes, where it came from, what changed, and its pin."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import trigger_client_event
+
+from memadmin.access.actors import actor_of, names_of
+from memadmin.access.rights import Right
+from memadmin.access.visibility import visible_history, visible_memories, visible_sessions, visible_working
+from memadmin.pages.decorators import may
+from memadmin.pages.forms import PinForm
+from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, toast, wants_part
+from memadmin.pages.memories import listed, table_rows
+from memadmin.pages.outlook import outlook_of
+from memadmin.pages.standing import standing_of
+from memadmin.store import pinning
+from memadmin.store.models import ItemType, LongTermMemory, Pin, Provenance
+from memadmin.store.text import clean
+
+HISTORY_SHOWN = 50
+
+
+@require_safe
+@may("memory.view")
+def memory_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
+    memory = get_object_or_404(visible_memories(request.user), uid=uid)
+    return _detail(request, memory, now=timezone.now())
+
+
+@require_safe
+@may("memory.view")
+def memory_row(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """The row of one memory again, after something about it has changed."""
+    memory = get_object_or_404(visible_memories(request.user), uid=uid)
+    return _row(request, memory, now=timezone.now())
+
+
+@require_POST
+@may("memory.pin")
+def memory_pin(request: PersonRequest, uid: UUID) -> HttpResponse:
+    memory, form, now = get_object_or_404(visible_memories(request.user), uid=uid), PinForm(request.POST), timezone.now()
+    if not form.is_valid():
+        return _detail(request, memory, now=now, form=form, status=422)
+    try:
+        pinning.pin(memory, **form.cleaned_data, actor=actor_of(request.user), now=now)
+    except (pinning.AlreadyPinned, pinning.Gone) as error:
+        return _refused(request, memory, error, now=now)
+    return _done(request, memory, "Pinned. No run evicts this memory until it is unpinned.", undo="pages:memory-unpin", now=now)
+
+
+@require_POST
+@may("memory.pin")
+def memory_unpin(request: PersonRequest, uid: UUID) -> HttpResponse:
+    memory, now = get_object_or_404(visible_memories(request.user), uid=uid), timezone.now()
+    try:
+        pinning.unpin(memory, actor=actor_of(request.user), now=now, reason=clean(request.POST.get("reason", "")))
+    except (pinning.NotPinned, pinning.Gone) as error:
+        return _refused(request, memory, error, now=now)
+    outlook = outlook_of(memory, standing_of(request.user, memory.subject.uid), now=now)
+    return _done(request, memory, f"Unpinned. {outlook.sentence}", undo="pages:memory-pin-again", now=now)
+
+
+@require_POST
+@may("memory.pin")
+def memory_pin_again(request: PersonRequest, uid: UUID) -> HttpResponse:
+    memory, now = get_object_or_404(visible_memories(request.user), uid=uid), timezone.now()
+    try:
+        pinning.pin_again(memory, actor=actor_of(request.user), now=now)
+    except (pinning.AlreadyPinned, pinning.NotPinned, pinning.Gone) as error:
+        return _refused(request, memory, error, now=now)
+    return _done(request, memory, "Pinned again, with its reason.", undo="pages:memory-unpin", now=now)
+
+
+def _done(request: PersonRequest, memory: LongTermMemory, words: str, *, undo: str, now: datetime) -> HttpResponse:
+    part = _part_name(request)
+    undo_url = f"{reverse(undo, args=[memory.uid])}?part={part}"
+    if not wants_part(request):
+        notice(request, words, undo_url)
+        return redirect("pages:memory-detail", memory.uid)
+    memory.refresh_from_db()
+    target = f"#memory-{memory.uid}" if part == "row" else "#memory-panel"
+    response = toast(_part(request, memory, now=now), words, undo_url, undo_target=target)
+    for event in ("memory-changed", f"memory-{memory.uid}"):  # the other parts of the page fetch themselves anew
+        response = trigger_client_event(response, event)
+    return response
+
+
+def _refused(request: PersonRequest, memory: LongTermMemory, error: Exception, *, now: datetime) -> HttpResponse:
+    if isinstance(error, pinning.Gone):
+        raise Http404
+    if wants_part(request):
+        return toast(_part(request, memory, now=now), str(error))
+    problem(request, str(error))
+    return redirect("pages:memory-detail", memory.uid)
+
+
+def _part_name(request: PersonRequest) -> str:
+    asked = request.POST.get("part") or request.GET.get("part")
+    return "row" if asked == "row" else "panel"
+
+
+def _part(request: PersonRequest, memory: LongTermMemory, *, now: datetime) -> HttpResponse:
+    """Answer with the part that asked: the row of the list, or the panel."""
+    return _row(request, memory, now=now) if _part_name(request) == "row" else _detail(request, memory, now=now)
+
+
+def _row(request: PersonRequest, memory: LongTermMemory, *, now: datetime) -> HttpResponse:
+    standing = standing_of(request.user, memory.subject.uid)
+    rows = table_rows(standing, now=now, may_read=request.user.may(Right.MEMORY_READ_TEXT)).filter(pk=memory.pk)
+    (row,) = listed(list(rows), standing, now=now)
+    context = {"row": row, "may_read": request.user.may(Right.MEMORY_READ_TEXT), "now": now, "standing": standing}
+    return render_page(request, "memories/row.html", "memories/_row.html", context)
+
+
+def _detail(
+    request: PersonRequest, memory: LongTermMemory, *, now: datetime, form: PinForm | None = None, status: int = 200
+) -> HttpResponse:
+    standing = standing_of(request.user, memory.subject.uid)
+    may_read = request.user.may(Right.MEMORY_READ_TEXT)
+    pin = Pin.objects.filter(target_uid=memory.uid, subject=memory.subject_id).first()
+    history = list(visible_history(request.user).of_memory(memory.uid).newest_first()[: HISTORY_SHOWN + 1])
+    actors = [entry.actor for entry in history] + ([pin.actor] if pin else [])
+    context = {
+        "memory": memory,
+        "standing": standing,
+        "subject": standing.subject,
+        "outlook": outlook_of(memory, standing, now=now),
+        "pin": pin,
+        "form": form or PinForm(),
+        "sources": sources_of(request, memory),
+        "history": history[:HISTORY_SHOWN],
+        "more_history": len(history) > HISTORY_SHOWN,
+        "names": names_of(actors),
+        "details": _details(memory) if may_read else [],
+        "may_read": may_read,
+        "in_panel": wants_part(request),
+        "now": now,
+    }
+    return render_page(request, "memories/detail.html", "memories/_panel.html", context, status=status)
+
+
+def sources_of(request: PersonRequest, memory: LongTermMemory) -> list[dict[str, Any]]:
+    """Return where the memory came from, down to the message; a source that has gone is named as gone."""
+    links = list(Provenance.objects.filter(derived_uid=memory.uid, subject=memory.subject_id).order_by("source_type", "id")[:50])
+    uids = [link.source_uid for link in links]
+    sessions = {row.uid: row for row in visible_sessions(request.user).with_uids(uids)}
+    working = {row.uid: row for row in visible_working(request.user).with_uids(uids).select_related("session")}
+    memories = {row.uid: row for row in visible_memories(request.user).with_uids(uids)}
+    found = {ItemType.SESSION: sessions, ItemType.WORKING: working, ItemType.LONG_TERM: memories}
+    return [{"link": link, "item": found.get(ItemType(link.source_type), {}).get(link.source_uid)} for link in links]
+
+
+def _details(memory: LongTermMemory) -> list[tuple[str, str]]:
+    """Return the remaining fields that say something, as text."""
+    fields = {"Namespace": memory.namespace, "Tags": memory.tags, "Metadata": memory.metadata, "Content parts": memory.parts}
+    return [
+        (name, json.dumps(value, ensure_ascii=False, indent=2, sort_keys=True)) for name, value in fields.items() if value not in ({}, None)
+    ]

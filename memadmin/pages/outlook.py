@@ -1,0 +1,116 @@
+"""Why a memory is kept or about to go, in words, numbers and dates. All dates are of the case that nobody recalls it meanwhile."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from memadmin.lifecycle import explain
+from memadmin.pages.standing import Standing
+from memadmin.pages.times import span
+from memadmin.store.models import LongTermMemory
+from retention.rules import MemoryType
+from retention.scoring import AccessBasis, Score, score
+
+SOON = timedelta(days=30)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the sum, as a page shows it: points add up to the total to the last digit."""
+
+    name: str
+    raw: str
+    weight: str
+    points: str
+
+
+@dataclass(frozen=True)
+class Outlook:
+    sentence: str
+    words: str
+    terms: list[Row]
+    total: str
+    line: str | None = None
+    no_line: str = ""
+    falls_below_at: datetime | None = None
+    marks: list[tuple[str, str]] = field(default_factory=list)
+
+
+def outlook_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> Outlook:
+    """Return what the panel says of one memory."""
+    rule = standing.rule
+    facts = explain.facts_of(memory)
+    scored = score(facts, weights=rule.weights, half_life=rule.half_life, now=now)
+    line = explain.cut_line(standing.subject, rule, now=now) if standing.has_rule else None
+    shown = scored.shown(places=3)
+    points = shown.points
+    return Outlook(
+        sentence=_sentence(memory, standing, scored, line, now=now),
+        words=_in_words(memory, scored, now=now),
+        terms=[
+            Row(name=term.name, raw=f"{term.raw:.3f}", weight=f"{term.weight:g}", points=f"{100 * value:.1f}")
+            for term, value in zip(scored.terms, points, strict=True)
+        ],
+        total=f"{100 * shown.total:.1f}",
+        line=None if line is None else f"{line / 10_000:.1f}",
+        no_line=_no_line(standing) if line is None else "",
+        falls_below_at=None if line is None or memory.pinned else explain.falls_below(facts, line, rule, now=now),
+    )
+
+
+def _in_words(memory: LongTermMemory, scored: Score, *, now: datetime) -> str:
+    """Say what the numbers say: "Last recalled 8 months ago, recalled once, low importance."."""
+    read = {
+        AccessBasis.UNDATED: "It has no date, which counts as just recalled",
+        AccessBasis.FUTURE: "Its last recall lies in the future, which counts as now",
+        AccessBasis.NEVER_READ: "Never recalled by an agent, which counts as recalled one half-life before it was made",
+    }.get(scored.basis)
+    if read is None and memory.last_accessed_at:
+        read = f"Last recalled {span((now - memory.last_accessed_at).total_seconds())} ago"
+    times = {0: "", 1: ", recalled once"}.get(memory.hits, f", recalled {memory.hits:,} times")
+    level = "low" if memory.importance < 0.34 else "high" if memory.importance > 0.66 else "middling"
+    return f"{read}{times}; {level} importance."
+
+
+def _sentence(memory: LongTermMemory, standing: Standing, scored: Score, line: int | None, *, now: datetime) -> str:
+    due = _dates(memory, standing)
+    passed = [name for name, at in due.items() if at < now]
+    if memory.pinned:
+        return f"Pinned: no run evicts it, although it is past its {passed[0]}." if passed else "Pinned: no run evicts it."
+    if memory.held:
+        return "Held: nothing removes it."
+    if standing.blocked:
+        return f"It stays: {standing.blocked}."
+    when = f"{standing.next_run_at:%d %b %Y, %H:%M} UTC" if standing.next_run_at else ""
+    if passed:
+        return f"It is past its {passed[0]} and goes at the next run, {when}."
+    if line is not None and scored.millionths < line:
+        return f"Its score is below this user's line: it goes at the next run, {when}, unless an agent recalls it or somebody pins it."
+    if due:
+        name, at = min(due.items(), key=lambda item: item[1])
+        return f"It stays for now. It reaches its {name} on {at:%d %b %Y}."
+    return "It stays: no limit reaches it."
+
+
+def _dates(memory: LongTermMemory, standing: Standing) -> dict[str, datetime]:
+    """Return the days on which a limit reaches the memory, by the limit's name."""
+    dates = {}
+    ttl = standing.rule.ttl if standing.has_rule else None
+    if ttl and memory.created_at:
+        dates["time to live"] = memory.created_at + ttl
+    age = standing.policy.rule(MemoryType.LONG_TERM).age_limit if standing.policy else None
+    if age and memory.last_updated_at:
+        dates["age limit"] = memory.last_updated_at + age
+    return dates
+
+
+def _no_line(standing: Standing) -> str:
+    rule, subject = standing.rule, standing.subject
+    if not standing.has_rule:
+        return "No relevance rule is in force, so no score decides anything here."
+    if rule.max_records is None and rule.max_tokens is None:
+        return "The policy sets no cap per user, so no score decides anything here."
+    held = [f"{subject.long_term:,} of {rule.max_records:,} memories"] if rule.max_records else []
+    held += [f"{subject.tokens:,} of {rule.max_tokens:,} tokens"] if rule.max_tokens else []
+    return f"There is no line: this user has {' and '.join(held)}. Scores decide only beyond the caps."

@@ -1,0 +1,67 @@
+"""What is no longer there as it was: a user's history, and the archive with the way back."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from django.db.models import BigIntegerField, F
+from django.db.models.functions import Cast
+from django.http import HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from memadmin.access.actors import names_of
+from memadmin.access.rights import Right
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, render_page
+from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.standing import standing_of
+from memadmin.store.archive import unpack
+from memadmin.store.models import Archived, HistoryEntry
+
+
+@require_safe
+@may("memory.view")
+def user_history(request: PersonRequest, uid: UUID) -> HttpResponse:
+    standing = standing_of(request.user, uid)
+    entries = HistoryEntry.objects.of_subject(standing.subject)
+    page = slice_of(request, entries.annotate(key=Cast(F("id"), BigIntegerField())), key="key", descending=True)
+    shown = in_order(entries, page)
+    context = {
+        "standing": standing,
+        "subject": standing.subject,
+        "entries": shown,
+        "names": names_of(entry.actor for entry in shown),
+        "paging": paging(request, page, total=standing.subject.history, noun="changes"),
+        "may_read": request.user.may(Right.MEMORY_READ_TEXT),
+        "tab": "history",
+    }
+    return render_page(request, "history/list.html", "history/_table.html", context)
+
+
+@require_safe
+@may("memory.view")
+def user_archive(request: PersonRequest, uid: UUID) -> HttpResponse:
+    standing = standing_of(request.user, uid)
+    copies = Archived.objects.filter(subject=standing.subject)
+    page = slice_of(request, copies.annotate(key=Cast(F("id"), BigIntegerField())), key="key", descending=True)
+    may_read = request.user.may(Right.MEMORY_READ_TEXT)
+    shown = in_order(copies if may_read else copies.defer("payload"), page)
+    context = {
+        "standing": standing,
+        "subject": standing.subject,
+        "rows": [{"copy": copy, "text": _text_of(copy) if may_read else None} for copy in shown],
+        "paging": paging(request, page, total=standing.subject.archived, noun="archived items"),
+        "may_read": may_read,
+        "now": timezone.now(),
+        "tab": "archive",
+    }
+    return render_page(request, "archive/list.html", "archive/_table.html", context)
+
+
+def _text_of(copy: Archived) -> str:
+    body = unpack(copy.payload)
+    if "text" in body["row"]:
+        return str(body["row"]["text"])
+    messages = sum(len(working["messages"]) for working in body["working"])
+    return f"{body['row']['summary'] or body['row']['external_id']} ({messages} messages)"

@@ -1,0 +1,137 @@
+"""A user's sessions, and one session with its messages."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import BigIntegerField, Count
+from django.db.models.expressions import RawSQL
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from memadmin.access.actors import actor_of, names_of
+from memadmin.access.rights import Right
+from memadmin.access.visibility import visible_memories, visible_sessions
+from memadmin.pages.decorators import may
+from memadmin.pages.forms import PinForm
+from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.messages import messages_of
+from memadmin.pages.standing import Standing, standing_of
+from memadmin.store import pinning
+from memadmin.store.listing import NO_TIME
+from memadmin.store.models import Pin, Provenance, Session, WorkingMemory
+from memadmin.store.scoring import micros_sql
+from memadmin.store.text import clean
+from retention.rules import MemoryType
+
+MESSAGES_A_PAGE = 100
+ORPHANS_SHOWN = 50
+
+
+@require_safe
+@may("memory.view")
+def user_sessions(request: PersonRequest, uid: UUID) -> HttpResponse:
+    standing = standing_of(request.user, uid)
+    sessions = Session.objects.of_subject(standing.subject)
+    updated = RawSQL(f"COALESCE({micros_sql('store_session.last_updated_at')}, {-NO_TIME})", [], output_field=BigIntegerField())
+    page = slice_of(request, sessions.annotate(key=updated), key="key", descending=True)
+    shown = in_order(sessions, page)
+    counts = dict(
+        WorkingMemory.objects.filter(session_id__in=[session.pk for session in shown]).values_list("session_id").annotate(Count("id"))
+    )
+    context = {
+        "standing": standing,
+        "subject": standing.subject,
+        "rows": [{"session": session, "working": counts.get(session.pk, 0)} for session in shown],
+        "paging": paging(request, page, total=standing.subject.sessions, noun="sessions"),
+        "orphans": WorkingMemory.objects.of_subject(standing.subject).filter(session__isnull=True).order_by("-id")[:ORPHANS_SHOWN],
+        "may_read": request.user.may(Right.MEMORY_READ_TEXT),
+        "tab": "sessions",
+    }
+    return render_page(request, "sessions/list.html", "sessions/_table.html", context)
+
+
+@require_safe
+@may("memory.view")
+def session_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
+    session = get_object_or_404(visible_sessions(request.user), uid=uid)
+    return _detail(request, session)
+
+
+@require_POST
+@may("memory.pin")
+def session_pin(request: PersonRequest, uid: UUID) -> HttpResponse:
+    session, form = get_object_or_404(visible_sessions(request.user), uid=uid), PinForm(request.POST)
+    if not form.is_valid():
+        return _detail(request, session, form=form, status=422)
+    try:
+        pinning.pin(session, **form.cleaned_data, actor=actor_of(request.user), now=timezone.now())
+    except (pinning.AlreadyPinned, pinning.Gone) as error:
+        problem(request, str(error))
+    else:
+        notice(request, "Pinned. No run evicts this session and its messages.", reverse("pages:session-unpin", args=[uid]))
+    return redirect("pages:session-detail", uid)
+
+
+@require_POST
+@may("memory.pin")
+def session_unpin(request: PersonRequest, uid: UUID) -> HttpResponse:
+    session, now = get_object_or_404(visible_sessions(request.user), uid=uid), timezone.now()
+    try:
+        pinning.unpin(session, actor=actor_of(request.user), now=now, reason=clean(request.POST.get("reason", "")))
+    except (pinning.NotPinned, pinning.Gone) as error:
+        problem(request, str(error))
+    else:
+        notice(request, f"Unpinned. {fate_of(session, standing_of(request.user, session.subject.uid), now=now)}")
+    return redirect("pages:session-detail", uid)
+
+
+def _detail(request: PersonRequest, session: Session, *, form: PinForm | None = None, status: int = 200) -> HttpResponse:
+    standing = standing_of(request.user, session.subject.uid)
+    written = WorkingMemory.objects.of_session(session)
+    page = slice_of(
+        request,
+        written.annotate(key=RawSQL("store_workingmemory.sequence", [], output_field=BigIntegerField())),
+        key="key",
+        size=MESSAGES_A_PAGE,
+    )
+    pin = Pin.objects.filter(target_uid=session.uid, subject=session.subject_id).first()
+    may_read = request.user.may(Right.MEMORY_READ_TEXT)
+    shown = in_order(written.select_related("session"), page)
+    derived = Provenance.objects.filter(source_uid__in=[session.uid, *(row.uid for row in shown)], subject=session.subject_id)
+    context = {
+        "session": session,
+        "standing": standing,
+        "subject": standing.subject,
+        "pin": pin,
+        "form": form or PinForm(),
+        "names": names_of([pin.actor] if pin else []),
+        "fate": fate_of(session, standing, now=timezone.now()),
+        "rows": [{"working": working, "messages": messages_of(working) if may_read else []} for working in shown],
+        "paging": paging(request, page, total=written.count(), noun="entries"),
+        "derived": visible_memories(request.user).with_uids(derived.values_list("derived_uid", flat=True))[:50],
+        "may_read": may_read,
+    }
+    return render_page(request, "sessions/detail.html", "sessions/_messages.html", context, status=status)
+
+
+def fate_of(session: Session, standing: Standing, *, now: datetime) -> str:
+    """Say what the age rule means for a session."""
+    if session.pinned:
+        return "Pinned: no run evicts it."
+    if standing.blocked:
+        return f"It stays: {standing.blocked}."
+    limit = standing.policy.rule(MemoryType.SESSIONS).age_limit if standing.policy else None
+    if limit is None:
+        return "The policy sets no age for sessions; a limit on their number may still evict the oldest."
+    if session.last_updated_at is None:
+        return "It has no date, so its age never condemns it."
+    at = session.last_updated_at + limit
+    if at < now:
+        return f"It is past its age and goes at the next run, {standing.next_run_at:%d %b %H:%M} UTC."
+    return f"It goes after {at:%d %b %Y}, unless something is added to it."

@@ -1,0 +1,102 @@
+"""Where a user stands: the user, the container, the policy in force and whether it will run, read with one query."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db.models import F, OuterRef, QuerySet, Subquery
+from django.shortcuts import get_object_or_404
+
+from memadmin.access.models import Person
+from memadmin.access.visibility import visible_subjects
+from memadmin.jobs.models import Schedule
+from memadmin.store.models import Container, PolicyState, PolicyStatus, PolicyVersion, Setting, Subject
+from retention.policy import RetentionPolicy, parse_policy
+from retention.rules import RelevanceRule
+
+NIGHTLY = "nightly"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One user as at one moment. `policy` is None where none is in force; `rule` then is the default one, for scores only."""
+
+    subject: Subject
+    policy: RetentionPolicy | None
+    policy_number: int | None
+    next_run_at: datetime | None
+    blocked: str  # why nothing will run; "" when it will
+
+    @property
+    def container(self) -> Container:
+        return self.subject.container
+
+    @property
+    def rule(self) -> RelevanceRule:
+        return (self.policy.relevance if self.policy else None) or RelevanceRule()
+
+    @property
+    def has_rule(self) -> bool:
+        return self.policy is not None and self.policy.relevance is not None
+
+    @property
+    def over_records(self) -> int:
+        """How many memories the user has over the cap, by the live counters."""
+        return _over(self.subject.long_term, self.rule.max_records if self.has_rule else None)
+
+    @property
+    def over_tokens(self) -> int:
+        return _over(self.subject.tokens, self.rule.max_tokens if self.has_rule else None)
+
+
+def standing_of(person: Person, uid: UUID) -> Standing:
+    """Return where the user stands, or 404 when there is no such user for this person."""
+    subject = get_object_or_404(with_standing(visible_subjects(person)), uid=uid)
+    return standing(subject)
+
+
+def with_standing(subjects: QuerySet[Subject]) -> QuerySet[Subject]:
+    """Add what `standing` reads, so that it needs no query of its own."""
+    in_force = PolicyVersion.objects.filter(container=OuterRef("container"), status=PolicyStatus.PUBLISHED)
+    return subjects.select_related("container").annotate(
+        policy_document=Subquery(in_force.values("document")[:1]),
+        policy_number=Subquery(in_force.values("number")[:1]),
+        retention_enabled=_setting("retention_enabled"),
+        multi_tenancy_enabled=_setting("multi_tenancy_enabled"),
+        next_run_at=Subquery(Schedule.objects.filter(kind=NIGHTLY, enabled=True).values("next_run_at")[:1]),
+    )
+
+
+def standing(subject: Subject) -> Standing:
+    row = vars(subject)
+    document = row["policy_document"]
+    return Standing(
+        subject=subject,
+        policy=parse_policy(json.loads(document)) if document else None,
+        policy_number=row["policy_number"],
+        next_run_at=row["next_run_at"],
+        blocked=_why_blocked(subject.container, row),
+    )
+
+
+def _setting(key: str) -> Subquery:
+    return Subquery(Setting.objects.filter(key=key).values(state=F("value"))[:1])
+
+
+def _why_blocked(container: Container, row: dict[str, object]) -> str:
+    if not row["retention_enabled"]:
+        return "retention is off"
+    if row["multi_tenancy_enabled"]:
+        return "multi-tenancy is on"
+    if container.policy_state == PolicyState.OPTED_OUT:
+        return "this container is opted out of retention"
+    if container.policy_state == PolicyState.NEVER_SET:
+        return "this container has no retention policy yet"
+    return "" if row["next_run_at"] else "the nightly run is switched off"
+
+
+def _over(held: int, limit: int | None) -> int:
+    return max(0, held - limit) if limit is not None else 0
