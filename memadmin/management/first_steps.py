@@ -4,21 +4,33 @@ import getpass
 import sys
 
 from django.core.management import call_command
-from django.core.management.base import CommandError, OutputWrapper
+from django.core.management.base import OutputWrapper
+from django.utils import timezone
 
+from memadmin.access.demo_people import make_demo_people
 from memadmin.access.models import Person
+from memadmin.access.people import BadLogin, LoginTaken, WeakPassword, create_person
+from memadmin.access.roles import Role
 from memadmin.store.models import Container
 
 COMMAND_FOR_A_PERSON = "python3 manage.py create_person LOGIN --role administrator"
 
 
 def load_demo(out: OutputWrapper) -> list[str]:
-    """Load the demo into an empty store; return the lines that tell its logins."""
+    """Load the demo into an empty store and give the demo people new passwords; return the lines that tell their logins."""
     if Container.objects.exists():
-        return ["The store holds data already, so no demo data was loaded."]
+        notes = ["The store holds data already, so no demo data was loaded."]
+        # Real memories get no demo logins: only the people of an earlier demo come back.
+        return [*notes, *_demo_logins()] if Person.objects.filter(demo=True).exists() else notes
+    logins = _demo_logins()  # first: a start that is interrupted while loading still has its people
     out.write("Loading the demo ...")
-    logins = call_command("make_demo")
-    return str(logins or "").splitlines()
+    call_command("make_demo")
+    return logins
+
+
+def _demo_logins() -> list[str]:
+    rows = [f"  {made.login:<6} {made.password}   {', '.join(made.roles)}" for made in make_demo_people(timezone.now())]
+    return ["Demo logins (new passwords at every start):", *rows]
 
 
 def offer_administrator(out: OutputWrapper) -> list[str]:
@@ -41,8 +53,10 @@ def _create(login: str, *, out: OutputWrapper) -> list[str]:
             out.write("  The two differ.")
             continue
         try:
-            call_command("create_person", login, role="administrator", password=password)
-        except CommandError as refusal:
+            create_person(login, roles=[Role.ADMINISTRATOR], password=password, actor="command/up", now=timezone.now())
+        except WeakPassword as refusal:
             out.write(f"  {refusal}")
             continue
+        except (BadLogin, LoginTaken) as refusal:
+            return [f"{refusal} Make the first administrator later: {COMMAND_FOR_A_PERSON}"]
         return [f"You can sign in as {login}."]
