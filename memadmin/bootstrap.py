@@ -105,11 +105,15 @@ def _run(command: list[str], *, hint: str) -> None:
     environment = {**os.environ, "PIP_USER": "0", "PYTHONNOUSERSITE": "1"}
     environment.pop("PYTHONHOME", None)
     try:
-        answer = subprocess.run(command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        # It inherits the lock: should this process be killed, another start waits until the installer has ended too.
+        answer = subprocess.run(
+            command, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, close_fds=False
+        )
     except OSError as problem:
         raise SetUpFailed(f"{command[0]} cannot be started: {problem.strerror}.") from problem
     if answer.returncode != 0:
-        last_lines = "\n".join((answer.stdout + answer.stderr).strip().splitlines()[-6:])
+        lines = [line for line in (answer.stdout + answer.stderr).strip().splitlines() if "Retrying" not in line]
+        last_lines = "\n".join(lines[-6:])
         raise SetUpFailed(f"{Path(command[0]).name} said:\n{last_lines}\n\n{hint}")
 
 
@@ -158,6 +162,7 @@ def _alone() -> Iterator[None]:
         except BlockingIOError:
             _say("Another start is installing; waiting for it ...")
             fcntl.flock(lock, fcntl.LOCK_EX)
+        os.set_inheritable(lock.fileno(), True)
         yield
 
 
