@@ -4,7 +4,7 @@
 import os
 import sys
 
-if sys.version_info < (3, 11):  # an old Python must be able to read this far, so: no new syntax in this file
+if sys.version_info < (3, 11):  # noqa: UP036 (an old Python reads this far, so: no new syntax in this file)
     sys.exit("memadmin needs Python 3.11 or newer; this is %d.%d. Try: python3.11 manage.py ..." % sys.version_info[:2])  # noqa: UP031
 
 from memadmin import bootstrap

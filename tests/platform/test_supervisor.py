@@ -1,4 +1,3 @@
-import os
 import subprocess
 import sys
 import threading
@@ -11,6 +10,7 @@ import pytest
 
 from memadmin.management import supervisor
 from memadmin.management.supervisor import Child, Supervisor
+from tests.processes import exists, wait_for
 from tests.sources import ROOT
 
 SLEEPS = "import time; time.sleep(60)"
@@ -31,13 +31,6 @@ LEAVES_AN_ORPHAN = (
 
 def child(code: str, **more: object) -> Child:
     return Child("child", [sys.executable, "-c", code], **more)  # type: ignore[arg-type]
-
-
-def wait_for(condition: Callable[[], object]) -> None:
-    deadline = time.monotonic() + 30
-    while not condition():
-        assert time.monotonic() < deadline, "did not happen within 30 s"
-        time.sleep(0.02)
 
 
 @pytest.fixture
@@ -150,12 +143,3 @@ def written(output: IO[bytes]) -> str:
 
 def read_pid(output: IO[bytes]) -> int:
     return int((written(output).split() or ["0"])[0])
-
-
-def exists(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    status = Path(f"/proc/{pid}/status")  # a dead process that nobody has buried yet does not count
-    return not status.exists() or "zombie" not in status.read_text()
