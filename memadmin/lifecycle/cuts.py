@@ -11,7 +11,7 @@ from typing import Any
 
 from django.db import connection
 
-from memadmin.lifecycle.items import Source, moment_sql
+from memadmin.lifecycle.items import Source, moment_of, moment_sql
 from memadmin.lifecycle.models import ItemKind
 from memadmin.store.models import Container
 from retention.rules import RetentionRule
@@ -78,7 +78,7 @@ def _beginning(container: Container, source: Source, reach: int) -> str:
     dated = f"{_exposed(container, source)} AND {source.date} IS NOT NULL"
     last = _row(f"SELECT {source.date}, m.id {dated} ORDER BY m.container_id, {source.date}, m.id LIMIT 1 OFFSET {reach - 1}")
     if last is not None:
-        return f"({source.date}, m.id) <= ({_literal(last[0])}, {last[1]})"
+        return f"({source.date}, m.id) <= ({moment_sql(moment_of(last[0]))}, {last[1]})"
     undated = f"{_exposed(container, source)} AND {source.date} IS NULL"
     behind = reach - _count(container, source, f"{source.date} IS NOT NULL")
     last = _row(f"SELECT m.id {undated} ORDER BY m.id LIMIT 1 OFFSET {behind - 1}") if behind else None
@@ -87,11 +87,6 @@ def _beginning(container: Container, source: Source, reach: int) -> str:
 
 def _exposed(container: Container, source: Source) -> str:
     return f"FROM {source.table} m WHERE m.container_id = {container.pk} AND {source.exposed}"
-
-
-def _literal(stored: Any) -> str:
-    """A time as the database gave it: SQLite gives its own text."""
-    return moment_sql(stored) if isinstance(stored, datetime) else f"'{stored}'"
 
 
 def _one(sql: str) -> Any:

@@ -23,6 +23,7 @@ class Source:
     exposed: str  # the others; word for word the condition of the partial indexes
     counter: str  # SQL over store_subject: how many a subject has that are not pinned
     stored: str  # the same with the pinned ones
+    pinned: str
 
     @property
     def date(self) -> str:
@@ -40,6 +41,7 @@ SOURCES: Mapping[ItemKind, Source] = {
             exposed="NOT m.held AND NOT m.pinned",
             counter="sessions - pinned_sessions",
             stored="sessions",
+            pinned="pinned_sessions",
         ),
         Source(
             kind=ItemKind.LONG_TERM,
@@ -49,6 +51,7 @@ SOURCES: Mapping[ItemKind, Source] = {
             exposed="NOT m.pinned AND NOT m.held",
             counter="long_term - pinned_long_term",
             stored="long_term",
+            pinned="pinned_long_term",
         ),
         Source(
             kind=ItemKind.HISTORY,
@@ -58,6 +61,7 @@ SOURCES: Mapping[ItemKind, Source] = {
             exposed="NOT m.pinned",
             counter="history",
             stored="history",
+            pinned="0",
         ),
     )
 }
@@ -68,3 +72,9 @@ def moment_sql(moment: datetime) -> str:
     if connection.vendor == "postgresql":
         return f"TIMESTAMPTZ '{moment.isoformat()}'"
     return f"'{moment.astimezone(UTC).replace(tzinfo=None)}'"
+
+
+def moment_of(stored: datetime | str) -> datetime:
+    """Return a time that a cursor gave: SQLite's come without their zone, or as text."""
+    moment = datetime.fromisoformat(stored) if isinstance(stored, str) else stored
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)

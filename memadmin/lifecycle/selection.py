@@ -29,10 +29,14 @@ EXEMPT = 1 << 22
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The victims of one type: a SELECT of COLUMNS, and how many more max_count leaves for the next run."""
+    """The victims of one type: a SELECT of COLUMNS, and how many more max_count leaves for the next run.
+
+    `past_limit` is the condition for being past an age or a TTL, also among exempt rows.
+    """
 
     kind: ItemKind
     sql: str
+    past_limit: str
     left_for_later: int = 0
 
 
@@ -47,7 +51,8 @@ def select(container: Container, policy: RetentionPolicy, *, now: datetime, coun
         rule = policy.relevance if memory_type is MemoryType.LONG_TERM else None
         parts = list(_parts(container, source, cut, rule, now=now))
         if parts:
-            yield Selection(source.kind, " UNION ALL ".join(parts), cut.left_for_later)
+            past_limit = f"({cut.aged} OR {expired_sql(rule, now=now)})"
+            yield Selection(source.kind, " UNION ALL ".join(parts), past_limit, cut.left_for_later)
 
 
 def _parts(container: Container, source: Source, cut: Cut, rule: RelevanceRule | None, *, now: datetime) -> Iterator[str]:

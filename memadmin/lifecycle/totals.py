@@ -21,7 +21,8 @@ class TypeTotals:
     messages: int = 0
     left_for_later: int = 0  # over max_count, but beyond what one run takes
     exempt_past_limit: int = 0  # pinned or held, and past an age or a TTL: kept
-    stored: int = 0  # rows of the type in the container
+    stored: int = 0  # rows of the type in the container, the pinned ones among them
+    pinned: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,151 @@
+"""Carry out a recorded run, batch by batch.
+
+Invariant: only victims that the run names are removed, each once, and only as they were when chosen: `store.removal` asks again
+for pins, holds, revision and last access inside the deleting statement. Rows, counters, archive copies and the run's cursor move
+in one transaction, so that a killed worker leaves a batch done or not begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from memadmin.lifecycle.exceptions import record_kept
+from memadmin.lifecycle.models import ItemKind, Run, RunState
+from memadmin.lifecycle.states import WrongState
+from memadmin.lifecycle.warnings import Warned, why_nothing_runs
+from memadmin.store import policies, removal
+from memadmin.store.removal import ArchiveNote, Chosen, Removed
+from retention.victims import Reason
+
+# Large batches are no faster; small ones keep others from waiting. What goes to the archive is copied row by row.
+AT_ONCE = 5_000
+COPIED = 1_000
+SESSIONS = 200  # each takes its messages along
+
+
+class Stopped(Exception):
+    """Something since the start forbids to go on. `cause` says what."""
+
+    def __init__(self, cause: Warned) -> None:
+        super().__init__(cause.text)
+        self.cause = cause
+
+
+class StillChanging(Exception):
+    """Somebody changed victims between two looks at them. Try the batch again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What one batch did, and whether it was the last."""
+
+    removed: int
+    kept: int
+    is_last: bool
+
+
+@transaction.atomic
+def enforce_batch(number: int, *, now: datetime, size: int | None = None) -> Batch:
+    """Evict the next batch of a running run, all of one type. Two workers take turns on the run's row.
+
+    Raises WrongState, and Stopped when retention was switched off or the policy replaced since the start.
+    """
+    run = Run.objects.select_for_update(of=("self",)).select_related("container").get(pk=number)
+    if run.state != RunState.RUNNING:
+        raise WrongState(f"Run {number} is {run.get_state_display()}.")
+    _may_go_on(run)
+    if run.cursor >= run.planned:
+        return Batch(removed=0, kept=0, is_last=True)
+    kind, last = _stretch(run, size)
+    removed, kept = _remove(run, kind, last=last, archive=_archive_note(run, now=now))
+    _count(run, kind, removed, kept=kept, last=last)
+    return Batch(removed=removed.items, kept=kept, is_last=run.cursor >= run.planned)
+
+
+def _may_go_on(run: Run) -> None:
+    blocked = why_nothing_runs(run.container)
+    if blocked:
+        raise Stopped(blocked)
+    published = policies.published(run.container)
+    if published is None or published.digest != run.policy_digest:
+        raise Stopped(Warned("policy_changed", "Another policy was published since the run began."))
+
+
+def _stretch(run: Run, size: int | None) -> tuple[ItemKind, int]:
+    """Return the type of the next victim and the number of the last one in its batch."""
+    end = 0
+    for kind in ItemKind:
+        end += run.summary.of(kind.memory_type).total
+        if run.cursor < end:
+            return kind, min(run.cursor + (size or batch_size(run, kind)), end)
+    raise WrongState(f"Run {run.number} counts fewer victims than it has.")
+
+
+def batch_size(run: Run, kind: ItemKind) -> int:
+    """Return how many victims of a type one transaction takes."""
+    if kind is ItemKind.SESSION:
+        return SESSIONS
+    copied = kind is ItemKind.LONG_TERM and run.container.archive_days is not None
+    return COPIED if copied else AT_ONCE
+
+
+def _archive_note(run: Run, *, now: datetime) -> ArchiveNote | None:
+    """All of a run expires from the archive at one moment. None: this container keeps no copies."""
+    days = run.container.archive_days
+    if days is None:
+        return None
+    return ArchiveNote(run_number=run.number, now=now, expires_at=(run.started_at or now) + timedelta(days=days))
+
+
+def _remove(run: Run, kind: ItemKind, *, last: int, archive: ArchiveNote | None) -> tuple[Removed, int]:
+    """Remove the victims from the cursor to `last`; return what went and how many were kept.
+
+    Mostly all of them go. Only otherwise is each looked at, before the removal is done again.
+    """
+    wanted = last - run.cursor
+    try:
+        with transaction.atomic():
+            removed = _removed(run, kind, last=last, archive=archive)
+            if removed.items != wanted:
+                raise StillChanging
+            return removed, 0
+    except StillChanging:
+        kept = record_kept(run, kind, last=last)
+        removed = _removed(run, kind, last=last, archive=archive)
+        if removed.items + kept != wanted:
+            raise
+        return removed, kept
+
+
+def _removed(run: Run, kind: ItemKind, *, last: int, archive: ArchiveNote | None) -> Removed:
+    chosen = chosen_of(run, last=last)
+    if kind is ItemKind.SESSION:
+        return removal.remove_sessions(chosen, archive=archive)
+    if kind is ItemKind.LONG_TERM:
+        return removal.remove_long_term(chosen, archive=archive)
+    return removal.remove_history(chosen)
+
+
+def chosen_of(run: Run, *, last: int) -> Chosen:
+    """Return the victims from the cursor to `last`."""
+    first_reason = " ".join(f"WHEN reasons & {reason.bit} <> 0 THEN '{reason}'" for reason in Reason)
+    return Chosen(
+        f"SELECT item_id AS id, subject_id, revision, last_accessed_at, CASE {first_reason} END AS reason "
+        f"FROM lifecycle_runvictim WHERE run_id = {run.pk} AND seq > {run.cursor} AND seq <= {last}"
+    )
+
+
+def _count(run: Run, kind: ItemKind, removed: Removed, *, kept: int, last: int) -> None:
+    run.outcome = {**run.outcome, kind.memory_type.value: _added(run.outcome.get(kind.memory_type.value, {}), removed)}
+    run.removed += removed.items
+    run.kept += kept
+    run.cursor = last
+    run.save(update_fields=["outcome", "removed", "kept", "cursor"])
+
+
+def _added(before: Mapping[str, int], removed: Removed) -> dict[str, int]:
+    return {name: before.get(name, 0) + number for name, number in asdict(removed).items()}

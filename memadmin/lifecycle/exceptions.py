@@ -1,0 +1,49 @@
+"""Victims that are not as they were when chosen: why each of them is kept."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from memadmin.lifecycle.items import SOURCES
+from memadmin.lifecycle.models import ItemKind, Kept, Run, RunKept, RunVictim
+from memadmin.store import counters
+
+
+def differing_sql(run: Run, kind: ItemKind, *, behind: int = 0, last: int | None = None) -> str:
+    """Return a SELECT of (seq, why) of the victims of one type that differ by now. Gone is looked at first, then the pin."""
+    same = "IS NOT DISTINCT FROM" if connection.vendor == "postgresql" else "IS"
+    tests = [(Kept.GONE, "m.id IS NULL"), (Kept.PINNED, "m.pinned")]
+    if kind is not ItemKind.HISTORY:
+        tests.append((Kept.HELD, "m.held"))
+    if kind is ItemKind.LONG_TERM:
+        tests.append((Kept.READ, f"NOT (m.last_accessed_at {same} v.last_accessed_at)"))
+    tests.append((Kept.CHANGED, "m.revision <> v.revision"))
+    until = "" if last is None else f" AND v.seq <= {last}"
+    return (
+        f"SELECT v.seq, CASE {' '.join(f'WHEN {test} THEN {why.value!r}' for why, test in tests)} END AS why "
+        f"FROM lifecycle_runvictim v LEFT JOIN {SOURCES[kind].table} m ON m.id = v.item_id "
+        f"WHERE v.run_id = {run.pk} AND v.item_kind = {kind.value} AND v.seq > {behind}{until} "
+        f"AND ({' OR '.join(test for _, test in tests)})"
+    )
+
+
+def record_kept(run: Run, kind: ItemKind, *, last: int) -> int:
+    """Note why victims from the cursor to `last` are kept and return how many are. Locks all of them, so that it stays true."""
+    victims = RunVictim.objects.of_run(run).filter(seq__gt=run.cursor, seq__lte=last)
+    counters.lock(victims.values_list("subject_id", flat=True))
+    if connection.vendor == "postgresql":
+        _lock_items(run, kind, last=last)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {RunKept._meta.db_table} (run_id, seq, why) "
+            f"SELECT {run.pk}, d.seq, d.why FROM ({differing_sql(run, kind, behind=run.cursor, last=last)}) d"
+        )
+        return int(cursor.rowcount)
+
+
+def _lock_items(run: Run, kind: ItemKind, *, last: int) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT 1 FROM {SOURCES[kind].table} m WHERE m.id IN (SELECT item_id FROM lifecycle_runvictim "
+            f"WHERE run_id = {run.pk} AND seq > {run.cursor} AND seq <= {last}) ORDER BY m.id FOR UPDATE"
+        )

@@ -1,0 +1,146 @@
+"""Plan a run: find its victims and record them under a number. An estimate finds the same ones and records nothing.
+
+Both read the store as at one moment. Nothing here changes a memory.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.lifecycle.items import SOURCES
+from memadmin.lifecycle.models import Run, RunState, RunVictim, Trigger
+from memadmin.lifecycle.selection import COLUMNS, Selection, select
+from memadmin.lifecycle.snapshot import one_snapshot
+from memadmin.lifecycle.summing import sum_run, sum_selections
+from memadmin.lifecycle.totals import Totals
+from memadmin.lifecycle.warnings import Warned, warnings_of
+from memadmin.store.models import Container, PolicyVersion
+from retention.policy import canonical, digest, parse_policy
+from retention.rules import RetentionPolicy
+from retention.victims import COUNT_CAP
+
+# A user's victims stand together, so that one batch moves few counters.
+ORDER = "subject_id, item_id"
+
+
+class NotPlanning(Exception):
+    """The run has its victims already, or was called off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a policy would evict now. `first` are unsaved victims, in the order in which a run would take them."""
+
+    totals: Totals
+    first: tuple[RunVictim, ...]
+    warnings: tuple[Warned, ...]
+
+
+def estimate(container: Container, policy: RetentionPolicy, *, now: datetime, limit: int = 10) -> Estimate:
+    """Return what the policy would evict, with the first `limit` victims. Writes nothing."""
+    with one_snapshot():
+        summed = sum_selections(container, list(select(container, policy, now=now)), limit=limit)
+        return Estimate(summed.totals, summed.first, warnings_of(container, policy, summed.totals))
+
+
+def plan(
+    container: Container,
+    policy: RetentionPolicy,
+    *,
+    now: datetime,
+    trigger: Trigger,
+    actor: str,
+    policy_version: PolicyVersion | None = None,
+    as_of: datetime | None = None,
+) -> Run:
+    """Return a numbered preview of what the policy evicts as of a moment (default: now). Evicts nothing."""
+    run = open_run(container, policy, now=now, trigger=trigger, actor=actor, policy_version=policy_version, as_of=as_of)
+    return record(run, now=now)
+
+
+def open_run(
+    container: Container,
+    policy: RetentionPolicy,
+    *,
+    now: datetime,
+    trigger: Trigger,
+    actor: str,
+    policy_version: PolicyVersion | None = None,
+    as_of: datetime | None = None,
+) -> Run:
+    """Return a run that has its number and no victims yet."""
+    return Run.objects.create(
+        container=container,
+        trigger=trigger,
+        policy_version=policy_version,
+        document=canonical(policy),
+        policy_digest=digest(policy),
+        as_of=as_of or now,
+        created_at=now,
+        actor=actor,
+    )
+
+
+def open_version(version: PolicyVersion, *, now: datetime, trigger: Trigger, actor: str) -> Run:
+    """Like `open_run`, for a published version, whose document is taken unread: one that cannot be read fails with its run."""
+    return Run.objects.create(
+        container=version.container,
+        trigger=trigger,
+        policy_version=version,
+        document=version.document,
+        policy_digest=version.digest,
+        as_of=now,
+        created_at=now,
+        actor=actor,
+    )
+
+
+def record(run: Run, *, now: datetime, count_cap: int = COUNT_CAP) -> Run:
+    """Record the victims of an open run; what an attempt that was cut off recorded is replaced. Raises NotPlanning."""
+    policy = parse_policy(json.loads(run.document))
+    with one_snapshot():
+        if not Run.objects.filter(pk=run.pk, state=RunState.PLANNING).exists():
+            raise NotPlanning
+        RunVictim.objects.filter(run=run)._raw_delete(connection.alias)
+        high_water = {source.kind.memory_type.value: _highest(source.table) for source in SOURCES.values()}
+        selections = list(select(run.container, policy, now=run.as_of, count_cap=count_cap))
+        planned = 0
+        for selection in selections:
+            planned += _insert(run, selection, behind=planned)
+        totals = sum_run(run, selections)
+    values = {"high_water": high_water, "totals": totals.as_json(), "planned": planned, "state": RunState.READY}
+    with transaction.atomic():
+        if not Run.objects.filter(pk=run.pk, state=RunState.PLANNING).update(**values):
+            raise NotPlanning
+        log.append(
+            Action.RUN_PREVIEWED,
+            actor=run.actor,
+            target=f"runs/{run.number}",
+            at=now,
+            counts={str(memory_type): each.total for memory_type, each in totals.by_type.items()},
+            payload={"policy_digest": run.policy_digest, "container": str(run.container.uid)},
+        )
+    run.refresh_from_db()
+    return run
+
+
+def _insert(run: Run, selection: Selection, *, behind: int) -> int:
+    """Record one type's victims, numbered on from `behind`, and return how many there are."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO lifecycle_runvictim (run_id, seq, item_kind, {COLUMNS}) "
+            f"SELECT {run.pk}, {behind} + row_number() OVER (ORDER BY {ORDER}), {selection.kind.value}, {COLUMNS} FROM ({selection.sql}) s"
+        )
+        return int(cursor.rowcount)
+
+
+def _highest(table: str) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT COALESCE(MAX(id), 0) FROM {table}")
+        return int(cursor.fetchone()[0])

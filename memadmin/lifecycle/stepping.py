@@ -1,0 +1,36 @@
+"""One step of a run towards its end, whatever state it is in. What a step has done is saved with the run itself: it may be repeated."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from memadmin.lifecycle import planning, runs
+from memadmin.lifecycle.enforcement import Stopped, enforce_batch
+from memadmin.lifecycle.models import Run, RunState
+
+
+def advance(run: Run, *, actor: str, now: datetime) -> bool:
+    """Take the next step and return True when the run has ended. A run that has to stop is called off."""
+    run.refresh_from_db()
+    if run.state == RunState.PLANNING:
+        planning.record(run, now=now)
+    elif run.state == RunState.READY:
+        runs.start_within(run, actor=actor, now=now)
+    elif run.state == RunState.QUEUED:
+        runs.take_up(run)
+    elif run.state == RunState.RUNNING:
+        return _evict(run, actor=actor, now=now)
+    else:
+        return True
+    return False
+
+
+def _evict(run: Run, *, actor: str, now: datetime) -> bool:
+    try:
+        batch = enforce_batch(run.number, now=now)
+    except Stopped as stop:
+        runs.cancel(run, actor=actor, now=now, cause=stop.cause.code)
+        return True
+    if batch.is_last:
+        runs.finish(run, now=now)
+    return batch.is_last

@@ -1,0 +1,127 @@
+"""Victims in numbers. The same sums over a selection, which is not stored, and over the recorded rows of a run."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import connection
+
+from memadmin.lifecycle.items import SOURCES, moment_of
+from memadmin.lifecycle.models import ItemKind, Run, RunVictim
+from memadmin.lifecycle.selection import COLUMNS, Selection
+from memadmin.lifecycle.totals import Totals, TypeTotals
+from memadmin.store.models import Container
+from retention.victims import Reason
+
+NAMES = ("part", "n", "item_kind", *COLUMNS.split(", "))
+ROW, GROUP, USERS, CASCADE = range(4)  # the answers in one statement, so that victims are looked for once; `part` tells them apart
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    totals: Totals
+    first: tuple[RunVictim, ...] = ()
+
+
+def sum_selections(container: Container, selections: Sequence[Selection], *, limit: int) -> Summed:
+    """Return the totals of selections that are not recorded, with the first `limit` victims."""
+    if not selections:
+        return Summed(_with_stock(container, selections, {}, users=0))
+    union = " UNION ALL ".join(
+        f"SELECT {selection.kind.value} AS item_kind, {COLUMNS} FROM ({selection.sql}) s" for selection in selections
+    )
+    first = _part(ROW, f"(SELECT * FROM v ORDER BY item_kind, subject_id, item_id LIMIT {limit}) f", n="1", **_same(NAMES[2:]))
+    return _summed(container, selections, f"WITH v AS ({union}) {first} UNION ALL {_sums()}")
+
+
+def sum_run(run: Run, selections: Sequence[Selection]) -> Totals:
+    """Return the totals of the recorded victims of a run."""
+    recorded = f"SELECT item_kind, reasons, tokens, item_id, subject_id FROM lifecycle_runvictim WHERE run_id = {run.pk}"
+    return _summed(run.container, selections, f"WITH v AS ({recorded}) {_sums()}").totals
+
+
+def _sums() -> str:
+    groups = _part(GROUP, "v GROUP BY item_kind, reasons", n="COUNT(*)", tokens="SUM(tokens)", **_same(("item_kind", "reasons")))
+    users = "(SELECT subject_id AS id FROM v GROUP BY subject_id) u JOIN store_subject s ON s.id = u.id AND s.user_id IS NOT NULL"
+    cascade = f"v JOIN store_workingmemory w ON w.session_id = v.item_id WHERE v.item_kind = {ItemKind.SESSION.value}"
+    return " UNION ALL ".join(
+        (groups, _part(USERS, users, n="COUNT(*)"), _part(CASCADE, cascade, n="COUNT(*)", tokens="COALESCE(SUM(w.message_count), 0)"))
+    )
+
+
+def _part(part: int, rows: str, **columns: str) -> str:
+    return f"SELECT {part}, {', '.join(columns.get(name, 'NULL') for name in NAMES[1:])} FROM {rows}"
+
+
+def _same(names: Iterable[str]) -> dict[str, str]:
+    return {name: name for name in names}
+
+
+def _summed(container: Container, selections: Sequence[Selection], sql: str) -> Summed:
+    answers: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
+    for values in _rows(sql):
+        answers[values[0]].append(dict(zip(NAMES, values, strict=True)))
+    by_kind: dict[ItemKind, TypeTotals] = {}
+    for group in answers[GROUP]:
+        kind = ItemKind(group["item_kind"])
+        by_kind[kind] = _with_group(by_kind.get(kind, TypeTotals()), group)
+    cascade = answers[CASCADE][0]
+    if ItemKind.SESSION in by_kind:
+        by_kind[ItemKind.SESSION] = replace(by_kind[ItemKind.SESSION], working=cascade["n"], messages=int(cascade["tokens"]))
+    totals = _with_stock(container, selections, by_kind, users=answers[USERS][0]["n"])
+    return Summed(totals, tuple(_victim(row, seq) for seq, row in enumerate(answers[ROW], 1)))
+
+
+def _with_group(totals: TypeTotals, group: dict[str, Any]) -> TypeTotals:
+    reason = Reason.from_bits(group["reasons"])[0]
+    by_reason = {**totals.by_reason, reason: totals.by_reason.get(reason, 0) + group["n"]}
+    return replace(totals, total=totals.total + group["n"], tokens=totals.tokens + int(group["tokens"]), by_reason=by_reason)
+
+
+def _with_stock(container: Container, selections: Sequence[Selection], by_kind: dict[ItemKind, TypeTotals], *, users: int) -> Totals:
+    """Add what is stored, what is exempt, and what is left for the next run."""
+    columns = ", ".join(f"COALESCE(SUM({source.stored}), 0), COALESCE(SUM({source.pinned}), 0)" for source in SOURCES.values())
+    stock = iter(_rows(f"SELECT {columns} FROM store_subject WHERE container_id = {container.pk}")[0])
+    selected = {selection.kind: selection for selection in selections}
+    by_type = {}
+    for kind in SOURCES:
+        totals = replace(by_kind.get(kind, TypeTotals()), stored=int(next(stock)), pinned=int(next(stock)))
+        if kind in selected:
+            exempt = _exempt_past_limit(container, selected[kind])
+            totals = replace(totals, left_for_later=selected[kind].left_for_later, exempt_past_limit=exempt)
+        by_type[kind.memory_type] = totals
+    return Totals(by_type=by_type, users=users)
+
+
+def _exempt_past_limit(container: Container, selection: Selection) -> int:
+    """Count what only a pin or a hold keeps. Found through the pins: no index lists the pinned rows of a container."""
+    if selection.kind == ItemKind.HISTORY:
+        return 0
+    table = SOURCES[selection.kind].table
+    pinned = (
+        f"SELECT COUNT(*) FROM store_pin p JOIN {table} m ON m.uid = p.target_uid AND m.subject_id = p.subject_id "
+        f"WHERE p.container_id = {container.pk} AND p.target_type = '{selection.kind.memory_type}' AND m.pinned AND {selection.past_limit}"
+    )
+    held = f"SELECT COUNT(*) FROM {table} m WHERE m.container_id = {container.pk} AND m.held AND NOT m.pinned AND {selection.past_limit}"
+    return sum(int(_rows(sql)[0][0]) for sql in (pinned, held))
+
+
+def _victim(row: dict[str, Any], seq: int) -> RunVictim:
+    values = {name: row[name] for name in NAMES if name not in {"part", "n", "item_uid", "last_accessed_at", "dated_at"}}
+    uid = row["item_uid"] if isinstance(row["item_uid"], UUID) else UUID(row["item_uid"])
+    return RunVictim(seq=seq, item_uid=uid, last_accessed_at=_moment(row["last_accessed_at"]), dated_at=_moment(row["dated_at"]), **values)
+
+
+def _moment(stored: Any) -> datetime | None:
+    return None if stored is None else moment_of(stored)
+
+
+def _rows(sql: str) -> list[Any]:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return list(cursor.fetchall())

@@ -1,0 +1,65 @@
+"""The jobs of this app: carry out one run, the night, and putting back what a run evicted."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from memadmin.jobs.registry import JobView, Step, job, scheduled
+from memadmin.lifecycle import nightly, runs
+from memadmin.lifecycle.models import Run
+from memadmin.lifecycle.nightly import Place
+from memadmin.lifecycle.stepping import advance
+from memadmin.store import archive
+from memadmin.store.models import Archived
+
+RESTORED_AT_ONCE = 500
+
+
+def run_failed(job: JobView, *, error_code: str, now: datetime) -> None:
+    runs.give_up(runs.of_target(job.target), error_code=error_code, actor=f"job/{job.kind}", now=now)
+
+
+def night_failed(job: JobView, *, error_code: str, now: datetime) -> None:
+    number = Place.read(job.cursor).run
+    if number is not None:
+        runs.give_up(Run.objects.get(pk=number), error_code=error_code, actor=nightly.ACTOR, now=now)
+
+
+@job(runs.RUN, on_failed=run_failed)
+def carry_out(job: JobView, *, now: datetime) -> Step:
+    """One batch of one run."""
+    run = runs.of_target(job.target)
+    ended = advance(run, actor=job.requested_by, now=now)
+    run.refresh_from_db()
+    return Step(finished=ended, done=run.cursor, total=run.planned)
+
+
+@scheduled("nightly", default_cron="0 3 * * *")
+@job("nightly", on_failed=night_failed)
+def tonight(job: JobView, *, now: datetime) -> Step:
+    """One step of the night: plan a container, evict a batch, or drop what has had its day."""
+    before = Place.read(job.cursor)
+    after = nightly.next_place(before, now=now)
+    if after is None:
+        return Step(finished=nightly.prune(now=now), cursor=before.as_cursor(), done=before.done)
+    return Step(finished=False, cursor=after.as_cursor(), done=after.done)
+
+
+@job(runs.RESTORE)
+def put_back(job: JobView, *, now: datetime) -> Step:
+    """Some of what a run evicted. A copy of an item that is in the store again stays in the archive."""
+    run = runs.of_target(job.target)
+    at = {"last": 0, "items": 0, "already_there": 0, **(job.cursor or {})}
+    restorable = Archived.objects.filter(Q(expires_at__isnull=True) | Q(expires_at__gte=now), run_number=run.number)
+    ids = list(restorable.filter(id__gt=at["last"]).order_by("id").values_list("id", flat=True)[:RESTORED_AT_ONCE])
+    if not ids:
+        runs.note_restored(run, items=at["items"], already_there=at["already_there"], actor=job.requested_by, now=now)
+        return Step(finished=True, cursor=at, done=at["items"])
+    with transaction.atomic():
+        restored = archive.restore(ids)
+        Run.objects.filter(pk=run.pk).update(restored=F("restored") + restored.items)
+    at |= {"last": ids[-1], "items": at["items"] + restored.items, "already_there": at["already_there"] + restored.already_there}
+    return Step(finished=False, cursor=at, done=at["items"], total=run.removed)
