@@ -8,6 +8,7 @@ urlpatterns = [
     path("", include("memadmin.pages.urls")),
 ]
 
+handler400 = "memadmin.pages.errors.bad_request"
 handler403 = "memadmin.pages.errors.forbidden"
 handler404 = "memadmin.pages.errors.not_found"
 handler500 = "memadmin.pages.errors.broken"

@@ -24,7 +24,7 @@
     find("[data-text]", note).textContent = text;
     if (options.undo) offerUndo(find("[data-undo]", note), options, note);
     if (options.retry) offerRetry(find("[data-retry]", note), options.retry, note);
-    note.classList.toggle("toast-problem", Boolean(options.problem));
+    if (options.problem) { note.classList.add("toast-problem"); note.setAttribute("role", "alert"); }
     region().append(note);
     if (!options.problem) fade(note);
   }

@@ -32,6 +32,13 @@ def not_found(request: HttpRequest, exception: Exception | None = None) -> HttpR
     return _problem(request, "errors/404.html", {}, status=404, text="Not found: it may have been removed, or you may not see it.")
 
 
+def bad_request(request: HttpRequest, exception: Exception | None = None) -> HttpResponse:
+    """Answer a request that is not one of ours: a foreign host name, too much data. Reads nothing but a template."""
+    response = HttpResponse(render_to_string("errors/400.html"), status=400)
+    response["X-Problem"] = "The server did not accept this request."
+    return response
+
+
 def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
     return _problem(request, "errors/csrf.html", {}, status=403, text="This page was open for too long. Reload it and try again.")
 

@@ -3,13 +3,13 @@
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.utils.text import slugify
-from django.views.decorators.http import require_GET
+from django.views.decorators.http import require_safe
 
 from memadmin.pages.decorators import signed_in
 from memadmin.pages.words import WORDS
 
 
-@require_GET
+@require_safe
 @signed_in
 def help(request: HttpRequest) -> HttpResponse:
     sections = [(title, slugify(title), words) for title, words in WORDS.items()]

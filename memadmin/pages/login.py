@@ -51,14 +51,14 @@ class LoginForm(forms.Form):
 
 @sensitive_post_parameters("password")
 @never_cache
-@require_http_methods(["GET", "POST"])
+@require_http_methods(["GET", "HEAD", "POST"])
 @open_to_all
 def login(request: HttpRequest) -> HttpResponse:
     back = request.POST.get("next") or request.GET.get("next", "")
     back = back if is_ours(request, back) else ""
     if isinstance(request.user, Person):
         return HttpResponseRedirect(back or home_url(request.user))
-    if request.method == "GET":
+    if request.method != "POST":
         return render(request, "login/login.html", {"form": LoginForm(request=request), "next": back})
     form = LoginForm(request.POST, request=request)
     if not form.is_valid():

@@ -131,6 +131,13 @@ def test_a_missing_page_says_so_inside_the_shell(client):
     assert answer["X-Problem"].startswith("Not found")
 
 
+def test_a_request_for_a_foreign_host_is_refused_with_a_reason(client):
+    answer = client.get("/login/", headers={"Host": "evil.example"})
+
+    assert answer.status_code == 400
+    assert b"ALLOWED_HOSTS" in answer.content
+
+
 @own_addresses
 def test_a_broken_page_gives_an_error_id_that_stands_in_the_log_and_no_text(client, caplog):
     client.raise_request_exception = False
