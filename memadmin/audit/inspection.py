@@ -25,10 +25,10 @@ class Inspected:
 def inspect(row: Row) -> Inspected:
     """Judge one row by itself; where it stands among the others is for the caller."""
     leaf, stored_hash = row.columns["leaf"] or "", row.columns["row_hash"] or ""
-    said, shown = _parsed(leaf), _shown(row)
+    hashed, said, shown = row_hash(leaf), _parsed(leaf), _shown(row)
     altered = {name: "the column is not what the leaf says" for name in shown if said.get(name) != shown[name]}
     truth = said
-    if row_hash(leaf) != stored_hash:
+    if hashed != stored_hash:
         if _hash_of(shown) == stored_hash:  # then the columns are what was hashed
             altered, truth = {"leaf": "the leaf is not what was hashed; the columns are"}, shown
         elif not altered:
@@ -39,7 +39,7 @@ def inspect(row: Row) -> Inspected:
     return Inspected(
         altered=altered | fault,
         follows=truth.get("prev_hash"),
-        hashes=frozenset({stored_hash, row_hash(leaf)}),
+        hashes=frozenset({stored_hash, hashed}),
         payload_missing=missing,
     )
 
