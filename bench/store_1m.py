@@ -1,0 +1,224 @@
+"""A store to measure on: 1,000,000 long-term memories of 20,000 users of one container, in a PostgreSQL database of its own.
+
+    DATABASE_URL=postgres://user@host:5432/name .venv/bin/python -m bench.store_1m
+
+The database is made beside the one that DATABASE_URL names and is called `name_bench_1m`. Three users have 100,000 memories,
+400 have 500, the others about 25. Users take turns, so that the rows of one lie scattered over the table, and the indexes have
+grown row by row, as those of a store in use. Every memory has a session as its source; one in a hundred is pinned.
+Other measurements call `ready`, and `clone` where they change the store.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psycopg
+from psycopg import sql
+
+ROOT = Path(__file__).resolve().parent.parent
+LOADED = "memadmin bench: loaded"
+CONTAINER = 1
+BATCH = 20_000  # rows a transaction
+PER_SESSION = 25  # memories drawn out of one session
+SPAN = timedelta(days=500)
+NEVER_RECALLED, PINNED = 0.4, 0.01  # shares
+LENGTHS = range(230, 632)  # characters; 430 on average
+CHARACTERS_PER_TOKEN = 5.5
+STRATEGIES = ("SEMANTIC", "USER_PREFERENCE", "SUMMARY")
+WORDS = (
+    "asked about the delivery of an order and prefers the evening after six because of work at the pharmacy near the station "
+    "repeat prescription insurance card refund allergy penicillin tablets dosage package courier neighbour invoice address"
+).split()
+COLUMNS = {
+    "store_session": "uid, external_id, namespace, created_at, time_note, stored_at, revision, state, metadata, agents, additional_info, "
+    "last_updated_at, pinned, held, container_id, subject_id",
+    "store_longtermmemory": "uid, namespace, created_at, time_note, stored_at, revision, text, strategy_type, tags, metadata, tokens, "
+    "tokens_method, importance, importance_source, hits, last_accessed_at, last_updated_at, pinned, held, container_id, subject_id",
+    "store_pin": "target_type, target_uid, reason, actor, created_at, container_id, subject_id",
+    "store_provenance": "derived_type, derived_uid, source_type, source_uid, container_id, subject_id",
+    "store_subject": "uid, user_id, canonical_id, sessions, pinned_sessions, working, messages, long_term, pinned_long_term, tokens, history, "
+    "archived, container_id",
+}
+
+
+@dataclass
+class User:
+    """What the counters of a subject will say."""
+
+    memories: int
+    stored: int = 0
+    pinned: int = 0
+    tokens: int = 0
+    session: str = ""  # uid of the latest one
+
+
+@dataclass
+class Batch:
+    """Lines for COPY, by table."""
+
+    lines: dict[str, list[str]] = field(default_factory=lambda: {table: [] for table in COLUMNS})
+
+    def add(self, table: str, *values: object) -> None:
+        self.lines[table].append("\t".join(map(str, values)))
+
+
+def ready(*, reuse: bool = False, share: float = 1.0) -> str:
+    """Make and fill the database, or with `reuse` take the one that is there, and return its address."""
+    address = address_beside("bench_1m")
+    if reuse and is_loaded(address):
+        migrate(address)
+        return address
+    begun = time.perf_counter()
+    recreate(address)
+    migrate(address)
+    with psycopg.connect(address, autocommit=True) as server:
+        fill(server, users_of(share), now=datetime.now(UTC))
+        server.execute("VACUUM ANALYZE")
+        server.execute("CHECKPOINT")
+        server.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(name_of(address)), sql.Literal(LOADED)))
+    say(f"{name_of(address)} is loaded after {time.perf_counter() - begun:.0f} s.")
+    return address
+
+
+def clone(address: str, suffix: str) -> str:
+    """Copy the loaded database, file by file, to one with another suffix, and return the address. Nobody may be connected to it."""
+    copy = address_beside(suffix)
+    recreate(copy, template=name_of(address))
+    return copy
+
+
+def drop(address: str) -> None:
+    run_beside(address, sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(name_of(address))))
+
+
+def recreate(address: str, *, template: str = "template0") -> None:
+    drop(address)
+    run_beside(address, sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(*map(sql.Identifier, (name_of(address), template))))
+
+
+def address_beside(suffix: str) -> str:
+    """Return DATABASE_URL with `_suffix` at the end of the database's name."""
+    given = urlsplit(os.environ.get("DATABASE_URL", ""))
+    if given.scheme not in {"postgres", "postgresql"} or len(given.path) < 2:
+        sys.exit("Set DATABASE_URL to a PostgreSQL database, such as postgres://user@127.0.0.1:5432/memadmin; new ones are made beside it.")
+    return given._replace(path=f"{given.path}_{suffix}").geturl()
+
+
+def name_of(address: str) -> str:
+    return urlsplit(address).path[1:]
+
+
+def run_beside(address: str, statement: sql.Composed) -> None:
+    with psycopg.connect(urlsplit(address)._replace(path="/postgres").geturl(), autocommit=True) as server:
+        server.execute(statement)
+
+
+def is_loaded(address: str) -> bool:
+    question = "SELECT shobj_description(oid, 'pg_database') FROM pg_database WHERE datname = %s"
+    with psycopg.connect(urlsplit(address)._replace(path="/postgres").geturl()) as server:
+        return server.execute(question, [name_of(address)]).fetchone() == (LOADED,)
+
+
+def migrate(address: str) -> None:
+    command = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
+    subprocess.run(command, env={**os.environ, "DATABASE_URL": address}, check=True)
+
+
+def users_of(share: float) -> list[User]:
+    """Return the users with how many memories each will have; a `share` below 1 makes a smaller store, for a try."""
+    heavy = [round(100_000 * share)] * 3
+    middle = [500] * round(400 * share)
+    others = round(20_000 * share) - len(heavy) - len(middle)
+    left = round(1_000_000 * share) - sum(heavy) - sum(middle)
+    return [User(size) for size in [*heavy, *middle, *(left // others + (at < left % others) for at in range(others))]]
+
+
+def fill(server: psycopg.Connection, users: Sequence[User], *, now: datetime) -> None:
+    server.execute("SET synchronous_commit = off")
+    server.execute(
+        "INSERT INTO store_container (id, uid, name, description, backend_roles, configuration, sessions_enabled, history_enabled, "
+        "policy_state, archive_days, revision, created_at, last_updated_at) VALUES (%s, gen_random_uuid(), 'bench', '', '[]', '{}', "
+        "true, true, 'never_set', 30, 1, now(), now())",
+        [CONTAINER],
+    )
+    for done, batch in batches(users, now=now):
+        copy_in(server, batch)
+        if sys.stderr.isatty():
+            say(f"\r{done:>12,} memories", end="", flush=True)
+    say()
+    copy_in(server, subjects(users))  # last, because only now their counters are known
+
+
+def batches(users: Sequence[User], *, now: datetime) -> Iterator[tuple[int, Batch]]:
+    dice = random.Random(1)
+    turns = [at for at, user in enumerate(users) for _ in range(user.memories)]
+    dice.shuffle(turns)
+    phrases = [" ".join(dice.choices(WORDS, k=120)) for _ in range(500)]
+    batch = Batch()
+    for done, at in enumerate(turns, start=1):
+        created = now - SPAN * (1 - done / len(turns))
+        add_memory(batch, at + 1, users[at], dice.choice(phrases), dice=dice, created=created, now=now)
+        if done % BATCH == 0 or done == len(turns):
+            yield done, batch
+            batch = Batch()
+
+
+def add_memory(batch: Batch, subject: int, user: User, phrase: str, *, dice: random.Random, created: datetime, now: datetime) -> None:
+    if user.stored % PER_SESSION == 0:
+        user.session = new_uid(dice)
+        name = f"chat-{user.stored // PER_SESSION}"
+        batch.add("store_session", user.session, name, "{}", created, "", created, 1, *["{}"] * 4, created, "f", "f", CONTAINER, subject)
+    uid, pinned = new_uid(dice), dice.random() < PINNED
+    length = dice.choice(LENGTHS)
+    tokens = round(length / CHARACTERS_PER_TOKEN)
+    recalled = dice.random() >= NEVER_RECALLED
+    hits, accessed = (int(dice.paretovariate(1)), created + (now - created) * dice.random()) if recalled else (0, r"\N")
+    batch.add(
+        "store_longtermmemory", uid, "{}", created, "", created, 1, phrase[:length], dice.choice(STRATEGIES), "{}", "{}", tokens,
+        "bench", round(dice.random(), 2), "agent", min(hits, 5000), accessed, created, "ft"[pinned], "f", CONTAINER, subject,
+    )  # fmt: skip
+    batch.add("store_provenance", "long-term", uid, "sessions", user.session, CONTAINER, subject)
+    if pinned:
+        batch.add("store_pin", "long-term", uid, "measured", "command/bench", created, CONTAINER, subject)
+    user.stored, user.tokens, user.pinned = user.stored + 1, user.tokens + tokens, user.pinned + pinned
+
+
+def subjects(users: Sequence[User]) -> Batch:
+    """Return the subjects. They get the numbers from 1 on, in this order, because their table is new."""
+    batch, dice = Batch(), random.Random(2)
+    for at, user in enumerate(users):
+        name, sessions = f"user-{at:05}", -(-user.stored // PER_SESSION)
+        batch.add("store_subject", new_uid(dice), name, name, sessions, 0, 0, 0, user.stored, user.pinned, user.tokens, 0, 0, CONTAINER)
+    return batch
+
+
+def new_uid(dice: random.Random) -> str:
+    return f"{dice.getrandbits(128):032x}"
+
+
+def copy_in(server: psycopg.Connection, batch: Batch) -> None:
+    with server.transaction(), server.cursor() as cursor:
+        for table, lines in batch.lines.items():
+            with cursor.copy(f"COPY {table} ({COLUMNS[table]}) FROM STDIN") as copy:
+                copy.write("".join(f"{line}\n" for line in lines))
+
+
+def say(text: str = "", **how: object) -> None:
+    """Speak beside the results, which may be read by a program."""
+    print(text, file=sys.stderr, **how)  # type: ignore[call-overload]
+
+
+if __name__ == "__main__":
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--share", type=float, default=1.0, help="0.01 for a store of a hundredth of the size, for a try")
+    print(ready(share=arguments.parse_args().share))
