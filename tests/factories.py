@@ -59,7 +59,10 @@ def make_memory(container: Container, text: str = "likes tea", **details: Any) -
 def make_session(container: Container, external_id: str = "s-1", *, messages: int = 0, **details: Any) -> Session:
     """Store one session with so many messages and return its row."""
     item = a_session(external_id, **details)
-    texts = [a_message(f"message {number}", user_id=item.user_id, session_ref=external_id, sequence=number) for number in range(messages)]
+    texts = [
+        a_message(f"message {number}", user_id=item.user_id, session_ref=external_id, sequence=number, created_at=item.created_at)
+        for number in range(messages)
+    ]
     store(container, item, *texts)
     return Session.objects.get(container=container, external_id=external_id, subject__user_id=item.user_id)
 

@@ -1,6 +1,6 @@
 """Chats in other languages and scripts, for the customers who write in them. No slots: these are told once each."""
 
-# ruff: noqa: RUF001 (these are the punctuation marks of their languages)
+
 
 from memadmin.demo.kinds import ADDRESS, ALLERGY, COMMITMENT, COMPLAINT, HEALTH, IDENTITY, ORDER, PREFERENCE, QUESTION, REFILL
 from memadmin.demo.topics import Fact, Topic

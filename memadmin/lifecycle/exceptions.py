@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.db import connection
 
 from memadmin.lifecycle.items import SOURCES
-from memadmin.lifecycle.models import ItemKind, Kept, Run, RunKept, RunVictim
+from memadmin.lifecycle.models import ItemKind, Kept, Run, RunVictim
 from memadmin.store import counters
 
 
@@ -35,7 +35,7 @@ def record_kept(run: Run, kind: ItemKind, *, last: int) -> int:
         _lock_items(run, kind, last=last)
     with connection.cursor() as cursor:
         cursor.execute(
-            f"INSERT INTO {RunKept._meta.db_table} (run_id, seq, why) "
+            "INSERT INTO lifecycle_runkept (run_id, seq, why) "
             f"SELECT {run.pk}, d.seq, d.why FROM ({differing_sql(run, kind, behind=run.cursor, last=last)}) d"
         )
         return int(cursor.rowcount)

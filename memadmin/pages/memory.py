@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -28,6 +28,8 @@ from memadmin.store.models import ItemType, LongTermMemory, Pin, Provenance
 from memadmin.store.text import clean
 
 HISTORY_SHOWN = 50
+# Where a memory can be pinned, and what the answer replaces there.
+PARTS = {"row": "#memory-{uid}", "chip": "#pin-{uid}", "panel": "#memory-panel"}
 
 
 @require_safe
@@ -88,7 +90,7 @@ def _done(request: PersonRequest, memory: LongTermMemory, words: str, *, undo: s
         notice(request, words, undo_url)
         return redirect("pages:memory-detail", memory.uid)
     memory.refresh_from_db()
-    target = f"#memory-{memory.uid}" if part == "row" else "#memory-panel"
+    target = PARTS[part].format(uid=memory.uid)
     response = toast(_part(request, memory, now=now), words, undo_url, undo_target=target)
     for event in ("memory-changed", f"memory-{memory.uid}"):  # the other parts of the page fetch themselves anew
         response = trigger_client_event(response, event)
@@ -106,12 +108,15 @@ def _refused(request: PersonRequest, memory: LongTermMemory, error: Exception, *
 
 def _part_name(request: PersonRequest) -> str:
     asked = request.POST.get("part") or request.GET.get("part")
-    return "row" if asked == "row" else "panel"
+    return asked if asked in PARTS else "panel"
 
 
 def _part(request: PersonRequest, memory: LongTermMemory, *, now: datetime) -> HttpResponse:
-    """Answer with the part that asked: the row of the list, or the panel."""
-    return _row(request, memory, now=now) if _part_name(request) == "row" else _detail(request, memory, now=now)
+    """Answer with the part that asked."""
+    part = _part_name(request)
+    if part == "chip":
+        return render(request, "memories/_chip.html", {"memory": memory})
+    return _row(request, memory, now=now) if part == "row" else _detail(request, memory, now=now)
 
 
 def _row(request: PersonRequest, memory: LongTermMemory, *, now: datetime) -> HttpResponse:

@@ -2,10 +2,11 @@
 
 from django.urls import path
 
-from memadmin.pages import containers, help, login, memories, memory, past, sessions
+from memadmin.pages import auditing, containers, help, login, memories, memory, overview, past, policies, runs, sessions, settings_page
 
 app_name = "pages"
 urlpatterns = [
+    path("", overview.overview, name="overview"),
     path("login/", login.login, name="login"),
     path("logout/", login.logout, name="logout"),
     path("theme/", login.theme, name="theme"),
@@ -25,4 +26,25 @@ urlpatterns = [
     path("sessions/<uuid:uid>/", sessions.session_detail, name="session-detail"),
     path("sessions/<uuid:uid>/pin/", sessions.session_pin, name="session-pin"),
     path("sessions/<uuid:uid>/unpin/", sessions.session_unpin, name="session-unpin"),
+    path("containers/<uuid:uid>/policy/", policies.policy_detail, name="policy-detail"),
+    path("containers/<uuid:uid>/policy/preview/", policies.policy_preview, name="policy-preview"),
+    path("containers/<uuid:uid>/policy/draft/", policies.policy_draft, name="policy-draft"),
+    path("containers/<uuid:uid>/policy/publish/", policies.policy_publish, name="policy-publish"),
+    path("containers/<uuid:uid>/policy/opt-out/", policies.policy_opt_out, name="policy-opt-out"),
+    path("containers/<uuid:uid>/policy/versions/", policies.policy_versions, name="policy-versions"),
+    path("containers/<uuid:uid>/policy/versions/<int:number>/", policies.policy_version, name="policy-version"),
+    path("containers/<uuid:uid>/policy/versions/<int:number>/roll-back/", policies.policy_roll_back, name="policy-roll-back"),
+    path("runs/", runs.run_list, name="run-list"),
+    path("runs/<int:number>/", runs.run_detail, name="run-detail"),
+    path("runs/<int:number>/progress/", runs.run_progress, name="run-progress"),
+    path("runs/<int:number>/start/", runs.run_start, name="run-start"),
+    path("runs/<int:number>/cancel/", runs.run_cancel, name="run-cancel"),
+    path("runs/<int:number>/discard/", runs.run_discard, name="run-discard"),
+    path("runs/<int:number>/restore/", runs.run_restore, name="run-restore"),
+    path("archive/<uuid:uid>/restore/", runs.archived_restore, name="archived-restore"),
+    path("settings/", settings_page.setting_list, name="setting-list"),
+    path("settings/<str:key>/", settings_page.setting_change, name="setting-change"),
+    path("schedules/<str:kind>/", settings_page.schedule_change, name="schedule-change"),
+    path("schedules/<str:kind>/run-now/", settings_page.schedule_run_now, name="schedule-run-now"),
+    path("audit/", auditing.audit_list, name="audit-list"),
 ]

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
+from retention.rules import MemoryType, RelevanceRule, RetentionPolicy, RetentionRule
 from retention.victims import Reason
 
 _REASONS = {
@@ -12,8 +15,56 @@ _REASONS = {
     Reason.MAX_RECORDS: "lowest score, beyond the user's cap of memories",
     Reason.MAX_TOKENS: "lowest score, beyond the user's cap of tokens",
 }
+NOUNS = {MemoryType.SESSIONS: "sessions", MemoryType.LONG_TERM: "long-term memories", MemoryType.HISTORY: "history entries"}
 
 
 def reason_in_words(name: str) -> str:
     """Return what a reason means; a name that is no reason of ours is shown as it is."""
     return _REASONS[Reason(name)] if name in set(Reason) else name
+
+
+def sentences_of(policy: RetentionPolicy) -> list[str]:
+    """Return what a policy does, one sentence for each memory type and rule kind. Pins are named where they matter."""
+    said = [_rule_sentence(memory_type, policy.rule(memory_type)) for memory_type in MemoryType]
+    said.append(_relevance_sentence(policy.relevance))
+    said.append("Pinned memories and sessions always stay.")
+    return said
+
+
+def _rule_sentence(memory_type: MemoryType, rule: RetentionRule) -> str:
+    noun, age, count = NOUNS[memory_type], rule.age_limit, rule.count_limit
+    since = "since their last change" if memory_type != MemoryType.HISTORY else "since they were written"
+    messages = ", with their messages," if memory_type == MemoryType.SESSIONS else ""
+    if age is None and count is None:
+        return f"{noun.capitalize()} are kept, whatever their age and number."
+    limits = []
+    if age is not None:
+        limits.append(f"when {days_in_words(age)} have passed {since}")
+    if count is not None:
+        limits.append(f"when there are more than {count:,} of them that are not pinned, the oldest first")
+    return f"{noun.capitalize()}{messages} go {', or '.join(limits)}."
+
+
+def _relevance_sentence(rule: RelevanceRule | None) -> str:
+    if rule is None:
+        return "No relevance rule: scores decide nothing."
+    parts = []
+    if rule.ttl is not None:
+        parts.append(f"a long-term memory goes {days_in_words(rule.ttl)} after it was created")
+    caps = [f"{rule.max_records:,} memories"] if rule.max_records is not None else []
+    caps += [f"{rule.max_tokens:,} tokens"] if rule.max_tokens is not None else []
+    if caps:
+        parts.append(f"no user keeps more than {' or '.join(caps)}: the lowest scores go first")
+    if not parts:
+        return "The relevance rule has no limit: it scores memories and evicts none."
+    return f"For each user, {', and '.join(parts)}."
+
+
+def days_in_words(length: timedelta) -> str:
+    return "1 day" if length.days == 1 else f"{length.days:,} days"
+
+
+def changes_between(old: RetentionPolicy | None, new: RetentionPolicy) -> list[str]:
+    """Return the sentences that a new policy says and the old one does not."""
+    before = set(sentences_of(old)) if old else set()
+    return [sentence for sentence in sentences_of(new) if sentence not in before]

@@ -60,7 +60,7 @@ def unpin(item: Pinnable, *, actor: str, now: datetime, reason: str = "") -> Non
     _flag(item, pinned=False, error=NotPinned("This is not pinned."))
     pins = Pin.objects.filter(target_uid=item.uid, subject_id=item.subject_id)
     taken = {"reason": pin.reason, "review_on": pin.review_on and pin.review_on.isoformat()} if (pin := pins.first()) else None
-    pins._raw_delete(connection.alias)
+    Pin.objects.filter(target_uid=item.uid, subject_id=item.subject_id)._raw_delete(connection.alias)
     log.append(_unpinned(item), actor=actor, target=_target(item), at=now, payload={"reason": reason.strip(), "pin": taken})
 
 

@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
+from memadmin.lifecycle.totals import Totals, TypeTotals
 from memadmin.pages import text as texts
 from memadmin.pages import times, wording
 from memadmin.pages.words import word_named
@@ -55,6 +56,24 @@ def may(person: object, right: str) -> bool:
 def reason(name: str) -> str:
     """Why something went or goes, in words."""
     return wording.reason_in_words(name)
+
+
+@register.filter
+def at(table: Mapping[Any, Any], key: object) -> Any:
+    """{{ names|at:run.actor }}: what the table has under a key that is itself a value; "" when nothing."""
+    return table.get(key, "")
+
+
+@register.filter
+def points(millionths: int) -> str:
+    """A score as people read it: 0 to 100."""
+    return f"{millionths / 10_000:.0f}"
+
+
+@register.filter
+def by_noun(totals: Totals) -> list[tuple[str, TypeTotals]]:
+    """The totals of a run, type by type, with the noun of the type."""
+    return [(wording.NOUNS[memory_type], each) for memory_type, each in totals.by_type.items()]
 
 
 @register.simple_tag

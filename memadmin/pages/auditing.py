@@ -1,0 +1,54 @@
+"""The audit log, newest first."""
+
+from __future__ import annotations
+
+from django import forms
+from django.db.models import F
+from django.http import HttpResponse
+from django.views.decorators.http import require_safe
+
+from memadmin.access.actors import names_of
+from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditEntry, AuditPayload, Stream
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, render_page
+from memadmin.pages.lists import paging, slice_of
+from memadmin.store.text import clean
+
+
+class AuditFilter(forms.Form):
+    action = forms.ChoiceField(required=False, choices=[("", "Everything"), *((action.value, action.value) for action in Action)])
+    target = forms.CharField(required=False, max_length=250)
+
+    def clean_target(self) -> str:
+        return clean(self.cleaned_data["target"])
+
+
+@require_safe
+@may("audit.view")
+def audit_list(request: PersonRequest) -> HttpResponse:
+    form = AuditFilter(request.GET)
+    form.is_valid()
+    entries = AuditEntry.objects.in_stream(Stream.GOVERNANCE)
+    if form.cleaned_data.get("action"):
+        entries = entries.of_actions([form.cleaned_data["action"]])
+    if form.cleaned_data.get("target"):
+        entries = entries.on_target(form.cleaned_data["target"])
+    page = slice_of(request, entries.annotate(key=F("seq"), id=F("seq")), key="key", descending=True)
+    shown = list(entries.filter(seq__in=page.ids).newest_first())
+    bodies = dict(AuditPayload.objects.filter(stream=Stream.GOVERNANCE, seq__in=page.ids).values_list("seq", "body"))
+    context = {
+        "form": form,
+        "rows": [
+            {
+                "entry": entry,
+                "label": Action(entry.action).label if entry.action in Action.values else entry.action,
+                "body": bodies.get(entry.seq),
+            }
+            for entry in shown
+        ],
+        "names": names_of(entry.actor for entry in shown),
+        "narrowed": any(form.cleaned_data.values()),
+        "paging": paging(request, page, total=entries.count(), noun="entries"),
+    }
+    return render_page(request, "audit/list.html", "audit/_table.html", context)

@@ -1,0 +1,80 @@
+"""The first page: how much there is, whether retention runs, and what needs a person."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Q
+from django.http import HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from memadmin.access.actors import names_of
+from memadmin.access.models import Person
+from memadmin.access.rights import Right
+from memadmin.access.visibility import visible_containers, visible_subjects
+from memadmin.jobs import heartbeat, schedules
+from memadmin.jobs.models import Job, JobState, Schedule
+from memadmin.lifecycle.models import Run, RunState
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, render_page
+from memadmin.pages.standing import NIGHTLY
+from memadmin.store import configuration
+from memadmin.store.models import PolicyState
+from memadmin.store.models.subjects import COUNTERS
+
+RUNS_SHOWN = 8
+WORKER_SILENT = timedelta(minutes=3)
+
+
+@require_safe
+@may("container.view")
+def overview(request: PersonRequest) -> HttpResponse:
+    now = timezone.now()
+    context: dict[str, Any] = {"now": now, "figures": _figures(request.user), "matters": _matters(request.user, now=now)}
+    if request.user.may(Right.RUN_VIEW):
+        runs = Run.objects.of_containers(visible_containers(request.user)).exclude(state=RunState.DISCARDED)
+        context["runs"] = runs.select_related("container", "policy_version").newest_first()[:RUNS_SHOWN]
+        context["names"] = names_of(run.actor for run in context["runs"])
+    context["schedule"] = schedules.get(NIGHTLY, now=now)
+    context["settings"] = configuration.values()
+    return render_page(request, "overview/overview.html", "overview/_body.html", context)
+
+
+def _figures(person: Person) -> list[tuple[str, int]]:
+    subjects = visible_subjects(person)
+    sums = subjects.totals(COUNTERS)
+    return [
+        ("Containers", visible_containers(person).count()),
+        ("Users", subjects.attributed().count()),
+        ("Long-term memories", sums["long_term"]),
+        ("Sessions", sums["sessions"]),
+        ("Messages", sums["messages"]),
+        ("Pinned", sums["pinned_long_term"] + sums["pinned_sessions"]),
+        ("In the archive", sums["archived"]),
+    ]
+
+
+def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
+    """Return what needs somebody's eye, as (sentence, tone)."""
+    settings = configuration.values()
+    found = []
+    if not settings["retention_enabled"]:
+        found.append(("Retention is off: nothing is evicted. Previews work.", "warn"))
+    if settings["multi_tenancy_enabled"]:
+        found.append(("Multi-tenancy is on: no retention run does anything.", "warn"))
+    age = heartbeat.age(now)
+    if age is None or age > WORKER_SILENT:
+        found.append(("The worker gives no sign of life: scheduled and queued work waits. Start it with python3 manage.py up.", "problem"))
+    if not Schedule.objects.filter(kind=NIGHTLY, enabled=True).exists() and Schedule.objects.filter(kind=NIGHTLY).exists():
+        found.append(("The nightly run is switched off.", "warn"))
+    states = visible_containers(person).aggregate(
+        never=Count("id", filter=Q(policy_state=PolicyState.NEVER_SET)), out=Count("id", filter=Q(policy_state=PolicyState.OPTED_OUT))
+    )
+    if states["never"]:
+        found.append((f"Without a retention policy: {states['never']:,} of the containers. Nothing is evicted there.", "info"))
+    failed = Job.objects.filter(state=JobState.FAILED, finished_at__gt=now - timedelta(days=7)).count()
+    if failed:
+        found.append((f"Jobs that failed in the last 7 days: {failed:,}.", "problem"))
+    return found

@@ -1,0 +1,203 @@
+"""The policy page of a container: the form, what it would do, its versions."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from memadmin.access.actors import actor_of, names_of
+from memadmin.access.rights import Right
+from memadmin.access.visibility import get_container
+from memadmin.lifecycle import planning
+from memadmin.lifecycle.models import Run, RunState, Trigger
+from memadmin.lifecycle.warnings import why_nothing_runs
+from memadmin.pages import wording
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.policy_form import PolicyForm
+from memadmin.pages.victims import shown_victims
+from memadmin.store import policies
+from memadmin.store.models import Container, PolicyVersion
+
+RUNS_SHOWN = 5
+
+
+@require_safe
+@may("policy.view")
+def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """The page; with a form in the address also what that policy would do, which is not stored."""
+    container = get_container(request.user, uid)
+    may_edit = request.user.may(Right.POLICY_EDIT)
+    form = PolicyForm(request.GET) if may_edit and "base" in request.GET else _form_in_force(container)
+    return _page(request, container, form)
+
+
+@require_POST
+@may("policy.edit")
+def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """Record the victims of the policy in the form, under a number."""
+    container, form, now = get_container(request.user, uid), PolicyForm(request.POST), timezone.now()
+    if not form.is_valid() or form.policy is None:
+        return _page(request, container, form, status=422)
+    standing = policies.published(container)
+    version = standing if standing and policies.parse(standing) == form.policy else None
+    run = planning.plan(container, form.policy, now=now, trigger=Trigger.PREVIEW, actor=actor_of(request.user), policy_version=version)
+    return redirect("pages:run-detail", run.number)
+
+
+@require_POST
+@may("policy.edit")
+def policy_draft(request: PersonRequest, uid: UUID) -> HttpResponse:
+    container, form = get_container(request.user, uid), PolicyForm(request.POST)
+    if not form.is_valid() or form.policy is None:
+        return _page(request, container, form, status=422)
+    note, actor = form.cleaned_data["note"], actor_of(request.user)
+    version = policies.save_draft(container, form.policy, actor=actor, now=timezone.now(), note=note)
+    notice(request, f"Kept as draft, version {version.number}. Nothing is evicted by a draft.")
+    return redirect("pages:policy-version", container.uid, version.number)
+
+
+@require_POST
+@may("policy.publish")
+def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
+    container, form = get_container(request.user, uid), PolicyForm(request.POST)
+    if not form.is_valid() or form.policy is None:
+        return _page(request, container, form, status=422)
+    data = form.cleaned_data
+    try:
+        version = policies.publish(
+            container, form.policy, actor=actor_of(request.user), now=timezone.now(), base=data["base"], note=data["note"]
+        )
+    except policies.RetentionIsOff as error:
+        form.add_error(None, str(error))
+        return _page(request, container, form, status=409)
+    except policies.Conflict as conflict:
+        form.add_error(None, str(conflict))
+        return _page(request, container, form, status=409, conflict=conflict.published)
+    notice(request, f"Published as version {version.number}. It acts at the next run.")
+    return redirect("pages:policy-detail", container.uid)
+
+
+@require_POST
+@may("policy.publish")
+def policy_opt_out(request: PersonRequest, uid: UUID) -> HttpResponse:
+    container = get_container(request.user, uid)
+    base = _number(request.POST.get("base"))
+    if request.POST.get("sure") != "yes":
+        consequence = f"Nothing of {container.name} will be evicted any more, by any rule, until a policy is published again."
+        confirm = {
+            "action": request.path,
+            "verb": "Opt out of retention",
+            "consequence": consequence,
+            "keeps": ["What earlier runs evicted stays in the archive until its last day."],
+            "cancel": reverse("pages:policy-detail", args=[uid]),
+            "hidden": {"base": base or "", "sure": "yes"},
+        }
+        return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Opt out of retention"})
+    try:
+        policies.opt_out(container, actor=actor_of(request.user), now=timezone.now(), base=base)
+    except policies.Conflict as conflict:
+        problem(request, str(conflict))
+    else:
+        notice(request, "Opted out: nothing is evicted here by itself.")
+    return redirect("pages:policy-detail", uid)
+
+
+@require_safe
+@may("policy.view")
+def policy_versions(request: PersonRequest, uid: UUID) -> HttpResponse:
+    container = get_container(request.user, uid)
+    versions = list(PolicyVersion.objects.filter(container=container).order_by("-number")[:200])
+    context = {
+        "container": container,
+        "versions": versions,
+        "names": names_of(version.author for version in versions),
+        "total": PolicyVersion.objects.filter(container=container).count(),
+    }
+    return render_page(request, "policies/versions.html", "policies/_versions.html", context)
+
+
+@require_safe
+@may("policy.view")
+def policy_version(request: PersonRequest, uid: UUID, number: int) -> HttpResponse:
+    """One version, in words, against the one in force."""
+    container = get_container(request.user, uid)
+    version = get_object_or_404(PolicyVersion, container=container, number=number)
+    standing = policies.published(container)
+    policy = policies.parse(version)
+    context = {
+        "container": container,
+        "version": version,
+        "standing": standing,
+        "sentences": wording.sentences_of(policy),
+        "changes": wording.changes_between(policies.parse(standing) if standing else None, policy) if standing != version else [],
+        "names": names_of([version.author]),
+        "can_publish": request.user.may(Right.POLICY_PUBLISH) and standing != version,
+    }
+    return render_page(request, "policies/version.html", "policies/_version.html", context)
+
+
+@require_POST
+@may("policy.publish")
+def policy_roll_back(request: PersonRequest, uid: UUID, number: int) -> HttpResponse:
+    container = get_container(request.user, uid)
+    base = _number(request.POST.get("base"))
+    try:
+        version = policies.roll_back(container, number, actor=actor_of(request.user), now=timezone.now(), base=base)
+    except (policies.Conflict, policies.RetentionIsOff, policies.NoSuchVersion) as error:
+        problem(request, str(error))
+        return redirect("pages:policy-version", uid, number)
+    notice(request, f"The content of version {number} is in force again, as version {version.number}.")
+    return redirect("pages:policy-detail", uid)
+
+
+def _form_in_force(container: Container) -> PolicyForm:
+    standing = policies.published(container)
+    return PolicyForm.of(policies.parse(standing) if standing else None, base=standing.number if standing else None)
+
+
+def _page(
+    request: PersonRequest, container: Container, form: PolicyForm, *, status: int = 200, conflict: PolicyVersion | None = None
+) -> HttpResponse:
+    standing = policies.published(container)
+    blocked = why_nothing_runs(container)
+    context: dict[str, Any] = {
+        "container": container,
+        "form": form,
+        "standing": standing,
+        "conflict": conflict,
+        "conflict_sentences": wording.sentences_of(policies.parse(conflict)) if conflict else [],
+        "blocked": blocked,
+        "may_edit": request.user.may(Right.POLICY_EDIT),
+        "may_publish": request.user.may(Right.POLICY_PUBLISH),
+        "runs": Run.objects.of_container(container).exclude(state=RunState.DISCARDED).newest_first()[:RUNS_SHOWN],
+        "drafts": PolicyVersion.objects.filter(container=container, status="draft").order_by("-number")[:RUNS_SHOWN],
+        **_effect(request, container, form, standing),
+    }
+    return render_page(request, "policies/detail.html", "policies/_effect.html", context, status=status)
+
+
+def _effect(request: PersonRequest, container: Container, form: PolicyForm, standing: PolicyVersion | None) -> dict[str, Any]:
+    """What the policy in the form says and would do now. Reads, records nothing."""
+    if not form.is_valid() or form.policy is None:
+        return {"sentences": [], "estimate": None}
+    now = timezone.now()
+    estimate = planning.estimate(container, form.policy, now=now)
+    old = policies.parse(standing) if standing else None
+    return {
+        "sentences": wording.sentences_of(form.policy),
+        "changes": wording.changes_between(old, form.policy) if old and old != form.policy else [],
+        "estimate": estimate,
+        "first": shown_victims(list(estimate.first), may_read=request.user.may(Right.MEMORY_READ_TEXT)),
+        "now": now,
+    }
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None

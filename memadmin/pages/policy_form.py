@@ -1,0 +1,125 @@
+"""The form of a policy. Each limit is a number or the ticked choice "no limit"; nothing else ever means "for ever"."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from django import forms
+
+from memadmin.store.text import clean
+from retention.policy import InvalidPolicy, parse_policy, to_document
+from retention.rules import RelevanceRule, RetentionPolicy
+
+# (field, path in the document, label, unit)
+LIMITS = (
+    ("sessions_days", "retention.sessions.retention_days", "Keep sessions for", "days"),
+    ("sessions_count", "retention.sessions.max_count", "Keep at most", "sessions"),
+    ("long_term_days", "retention.long-term.retention_days", "Keep long-term memories for", "days"),
+    ("long_term_count", "retention.long-term.max_count", "Keep at most", "memories"),
+    ("history_count", "retention.history.max_count", "Keep at most", "entries"),
+    ("ttl_days", "relevance.ttl_days", "A memory lives for", "days"),
+    ("max_records", "relevance.max_records", "A user keeps at most", "memories"),
+    ("max_tokens", "relevance.max_tokens", "A user keeps at most", "tokens"),
+)
+WEIGHTS = ("recency", "frequency", "importance")
+
+
+class PolicyForm(forms.Form):
+    """Texts throughout: the rules read the numbers themselves, and say in words what is wrong with one."""
+
+    base = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput())
+    note = forms.CharField(required=False, max_length=1000, label="Note", help_text="Why the policy changes; the next editor reads it.")
+    use_relevance = forms.BooleanField(required=False, label="Use a relevance rule for each user's long-term memories")
+    half_life_days = forms.CharField(
+        required=False, max_length=20, label="Half-life", help_text="days without a recall until recency halves"
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        for name, _, label, unit in LIMITS:
+            number = forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"})
+            self.fields[name] = forms.CharField(required=False, max_length=20, label=label, help_text=unit, widget=number)
+            self.fields[f"{name}_none"] = forms.BooleanField(required=False, label="no limit")
+        for name in WEIGHTS:
+            decimal = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
+            self.fields[name] = forms.CharField(required=False, max_length=20, label=name.capitalize(), widget=decimal)
+        self.policy: RetentionPolicy | None = None
+
+    @classmethod
+    def of(cls, policy: RetentionPolicy | None, *, base: int | None) -> PolicyForm:
+        """Return the form that shows a policy; without one, the defaults of the relevance rule stand in it."""
+        shown = policy or RetentionPolicy(relevance=RelevanceRule())
+        return cls(_data(shown, base=base))
+
+    def clean_note(self) -> str:
+        return clean(self.cleaned_data["note"])
+
+    def clean(self) -> dict[str, Any]:
+        data = self.cleaned_data
+        try:
+            self.policy = parse_policy(self._document(data))
+        except InvalidPolicy as error:
+            self.add_error(_field_at(error.field), error.message)
+        return data
+
+    def _document(self, data: Mapping[str, Any]) -> dict[str, Any]:
+        document: dict[str, Any] = {"retention": {"sessions": {}, "long-term": {}, "history": {}}, "relevance": {}}
+        for name, path, _, _ in LIMITS:
+            *parents, last = path.split(".")
+            place = document
+            for parent in parents:
+                place = place[parent]
+            place[last] = None if data.get(f"{name}_none") else (data.get(name) or "").strip()
+        if not data.get("use_relevance"):
+            return {**document, "relevance": None}
+        document["relevance"]["half_life_hours"] = _hours(data.get("half_life_days") or "")
+        document["relevance"]["weights"] = {name: _decimal(data.get(name) or "") for name in WEIGHTS}
+        return document
+
+    @property
+    def weight_fields(self) -> list[forms.BoundField]:
+        return [self[name] for name in WEIGHTS]
+
+    @property
+    def limits(self) -> dict[str, Any]:
+        """The number and its tick, by field, for the template."""
+        return {name: {"number": self[name], "none": self[f"{name}_none"], "unit": unit} for name, _, _, unit in LIMITS}
+
+
+def _data(policy: RetentionPolicy, *, base: int | None) -> dict[str, Any]:
+    document = to_document(policy)
+    data: dict[str, Any] = {"base": base, "use_relevance": policy.relevance is not None}
+    relevance = policy.relevance or RelevanceRule()
+    for name, path, _, _ in LIMITS:
+        value = _at(document, path) if policy.relevance or not path.startswith("relevance") else getattr(relevance, path.split(".")[1])
+        data[name] = "" if value is None else str(value)
+        data[f"{name}_none"] = value is None
+    data["half_life_days"] = f"{relevance.half_life_hours / 24:g}"
+    data.update({name: f"{getattr(relevance.weights, name):g}" for name in WEIGHTS})
+    return data
+
+
+def _at(document: Any, path: str) -> Any:
+    for key in path.split("."):
+        document = (document or {}).get(key)
+    return document
+
+
+def _hours(text: str) -> object:
+    days = _decimal(text)
+    return days * 24 if isinstance(days, float) else days
+
+
+def _decimal(text: str) -> object:
+    """Return the number, or the text itself for the rules to refuse in words."""
+    try:
+        return float(text.strip().replace(",", "."))
+    except ValueError:
+        return text
+
+
+def _field_at(path: str) -> str | None:
+    names = {place: name for name, place, _, _ in LIMITS}
+    names |= {"relevance.half_life_hours": "half_life_days"} | {f"relevance.weights.{name}": name for name in WEIGHTS}
+    return names.get(path)

@@ -1,0 +1,221 @@
+"""The list of runs, and one run: what it names, its progress, its end, and the way back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID
+
+from django.db.models import BigIntegerField, Count, F
+from django.db.models.functions import Cast
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from memadmin.access.actors import actor_of, names_of
+from memadmin.access.rights import Right
+from memadmin.access.visibility import visible_archive, visible_containers
+from memadmin.lifecycle import restoring, runs
+from memadmin.lifecycle.drift import Drift, drift_of
+from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVictim
+from memadmin.lifecycle.states import WrongState
+from memadmin.pages import wording
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.victims import shown_victims
+from memadmin.store.models import Archived, Subject
+from retention.policy import parse_policy
+from retention.victims import Reason
+
+USERS_SHOWN = 50
+GROUPED_UP_TO = 500_000  # victims; beyond it counting by user would hold the page up
+
+
+@require_safe
+@may("run.view")
+def run_list(request: PersonRequest) -> HttpResponse:
+    seen = _visible_runs(request).exclude(state=RunState.DISCARDED)
+    page = slice_of(request, seen.annotate(key=F("number"), id=F("number")), key="key", descending=True)
+    shown = in_order(seen.select_related("container", "policy_version"), page)
+    context = {
+        "runs": shown,
+        "names": names_of(run.actor for run in shown),
+        "paging": paging(request, page, total=seen.count(), noun="runs"),
+    }
+    return render_page(request, "runs/list.html", "runs/_table.html", context)
+
+
+@require_safe
+@may("run.view")
+def run_detail(request: PersonRequest, number: int) -> HttpResponse:
+    run = _get(request, number)
+    reason = request.GET.get("reason", "")
+    victims = RunVictim.objects.of_run(run)
+    if reason in set(Reason):
+        victims = victims.for_reasons(Reason(reason).bit)
+    page = slice_of(request, victims.annotate(key=Cast(F("seq"), BigIntegerField()), id=Cast(F("seq"), BigIntegerField())), key="key")
+    rows = list(victims.filter(seq__in=page.ids).in_order())
+    kept = dict(RunKept.objects.filter(run=run, seq__in=page.ids).values_list("seq", "why"))
+    context = {
+        **_about(run),
+        "victims": shown_victims(rows, may_read=request.user.may(Right.MEMORY_READ_TEXT)),
+        "kept": kept,
+        "may_read": request.user.may(Right.MEMORY_READ_TEXT),
+        "chosen_reason": reason,
+        "paging": paging(request, page, total=victims.count() if reason else run.planned, noun="victims"),
+        "users": _by_user(run),
+        "names": names_of([run.actor, run.started_by]),
+        "now": timezone.now(),
+    }
+    return render_page(request, "runs/detail.html", "runs/_victims.html", context)
+
+
+@require_safe
+@may("run.view")
+def run_progress(request: PersonRequest, number: int) -> HttpResponse:
+    """How far a run is. The page asks every two seconds while it is live."""
+    run = _get(request, number)
+    return render_page(request, "runs/detail.html", "runs/_progress.html", {**_about(run), "names": names_of([run.actor, run.started_by])})
+
+
+@require_POST
+@may("run.start")
+def run_start(request: PersonRequest, number: int) -> HttpResponse:
+    """Ask first, with what has changed since the preview; then queue the run."""
+    run = _get(request, number)
+    if request.POST.get("sure") != "yes":
+        return _confirm_start(request, run)
+    try:
+        runs.start(run, actor=actor_of(request.user), now=timezone.now())
+    except (WrongState, runs.CannotStart) as error:
+        problem(request, str(error))
+    else:
+        notice(request, f"Run {number} is queued. This page follows it.")
+    return redirect("pages:run-detail", number)
+
+
+@require_POST
+@may("run.start")
+def run_cancel(request: PersonRequest, number: int) -> HttpResponse:
+    run = _get(request, number)
+    try:
+        runs.cancel(run, actor=actor_of(request.user), now=timezone.now())
+    except WrongState as error:
+        problem(request, str(error))
+    else:
+        notice(request, f"Run {number} is called off. What it has evicted so far can be restored.")
+    return redirect("pages:run-detail", number)
+
+
+@require_POST
+@may("policy.edit")
+def run_discard(request: PersonRequest, number: int) -> HttpResponse:
+    run = _get(request, number)
+    try:
+        runs.discard(run, actor=actor_of(request.user), now=timezone.now())
+    except WrongState as error:
+        problem(request, str(error))
+        return redirect("pages:run-detail", number)
+    notice(request, f"Preview {number} is dropped.")
+    return redirect("pages:run-list")
+
+
+@require_POST
+@may("run.restore")
+def run_restore(request: PersonRequest, number: int) -> HttpResponse:
+    run = _get(request, number)
+    try:
+        runs.restore_run(run, actor=actor_of(request.user), now=timezone.now())
+    except WrongState as error:
+        problem(request, str(error))
+    else:
+        notice(request, f"What run {number} evicted is being put back.")
+    return redirect("pages:run-detail", number)
+
+
+@require_POST
+@may("run.restore")
+def archived_restore(request: PersonRequest, uid: UUID) -> HttpResponse:
+    copy = visible_archive(request.user).filter(uid=uid).first()
+    if copy is None:
+        raise Http404
+    subject = Subject.objects.get(pk=copy.subject_id)
+    restored = restoring.restore_item(copy, actor=actor_of(request.user), now=timezone.now())
+    if restored.items:
+        notice(
+            request, "Restored, with its score, uid and links. A limit that it is past evicts it again at the next run unless it is pinned."
+        )
+    else:
+        problem(request, "It has come back by itself meanwhile, so its newer form was left as it is.")
+    return redirect("pages:user-archive", subject.uid)
+
+
+def _confirm_start(request: PersonRequest, run: Run) -> HttpResponse:
+    drift = drift_of(run)
+    items = run.planned - drift.kept
+    confirm = {
+        "action": request.path,
+        "verb": f"Evict {items:,} items",
+        "consequence": _consequence(run, items),
+        "keeps": sentences_on(drift),
+        "cancel": reverse("pages:run-detail", args=[run.number]),
+        "hidden": {"sure": "yes"},
+        "danger": True,
+    }
+    return render(request, "components/confirm.html", {"confirm": confirm, "heading": f"Carry out preview {run.number}"})
+
+
+def sentences_on(drift: Drift) -> list[str]:
+    """Say what has changed since the preview, one sentence for each kind of change."""
+    said = {
+        "pinned": "{} pinned since the preview and stay.",
+        "held": "{} held since the preview and stay.",
+        "read": "{} recalled by an agent since the preview and stay.",
+        "changed": "{} changed since the preview and stay.",
+        "gone": "{} gone already.",
+        "added": "{} added to the container since; this run does not judge them.",
+    }
+    numbers = {name: getattr(drift, name) for name in said}
+    return [words.format(f"{numbers[name]:,} {'was' if numbers[name] == 1 else 'were'}") for name, words in said.items() if numbers[name]]
+
+
+def _consequence(run: Run, items: int) -> str:
+    days = run.container.archive_days
+    way_back = f"They can be restored for {days} days." if days else "This container keeps no archive: they are gone for good."
+    return f"{items:,} items of {run.container.name} will be evicted. {way_back}"
+
+
+def _about(run: Run) -> dict[str, Any]:
+    policy = parse_policy(json.loads(run.document))
+    ended = run.state in runs.ENDED
+    return {
+        "run": run,
+        "container": run.container,
+        "totals": run.summary,
+        "types": [(wording.NOUNS[kind.memory_type], run.summary.of(kind.memory_type)) for kind in ItemKind],
+        "sentences": wording.sentences_of(policy),
+        "percent": 100 * run.cursor // run.planned if run.planned else 100,
+        "drift": sentences_on(drift_of(run)) if run.state == RunState.READY or run.started_at else [],
+        "ended": ended,
+        "in_archive": Archived.objects.filter(run_number=run.number).count() if ended else 0,
+    }
+
+
+def _by_user(run: Run) -> list[dict[str, Any]] | None:
+    """Return the users who lose most, or None where there are too many victims to count them on a page."""
+    if run.planned > GROUPED_UP_TO:
+        return None
+    most = RunVictim.objects.of_run(run).values("subject_id").annotate(n=Count("seq")).order_by("-n", "subject_id")[:USERS_SHOWN]
+    users = Subject.objects.in_bulk([row["subject_id"] for row in most])
+    return [{"user": users.get(row["subject_id"]), "victims": row["n"]} for row in most]
+
+
+def _visible_runs(request: PersonRequest) -> Any:
+    return Run.objects.of_containers(visible_containers(request.user))
+
+
+def _get(request: PersonRequest, number: int) -> Run:
+    return get_object_or_404(_visible_runs(request).select_related("container", "policy_version"), number=number)

@@ -1,0 +1,50 @@
+"""Victims as a table shows them: what goes, of whom, why, and its text for those who may read it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from django.db.models.functions import Left
+
+from memadmin.lifecycle.models import ItemKind, RunVictim
+from memadmin.store.archive import unpack
+from memadmin.store.models import Archived, LongTermMemory, Session, Subject
+
+BEGINNING = 400  # characters
+
+
+def shown_victims(victims: Sequence[RunVictim], *, may_read: bool) -> list[dict[str, Any]]:
+    """Return rows of victim, user, item (None when it has gone) and text (None where it may not be read)."""
+    users = Subject.objects.in_bulk([victim.subject_id for victim in victims])
+    memories = _rows(LongTermMemory, victims, ItemKind.LONG_TERM, may_read=may_read)
+    sessions = _rows(Session, victims, ItemKind.SESSION, may_read=may_read)
+    gone = _texts_of_the_gone(victims, {*memories, *sessions}) if may_read else {}
+    rows = []
+    for victim in victims:
+        item = memories.get(victim.item_uid) or sessions.get(victim.item_uid)
+        text = _text(item) if may_read and item else gone.get(victim.item_uid)
+        rows.append(
+            {"victim": victim, "user": users.get(victim.subject_id), "item": item, "text": text, "kind": ItemKind(victim.item_kind)}
+        )
+    return rows
+
+
+def _rows(model: Any, victims: Sequence[RunVictim], kind: ItemKind, *, may_read: bool) -> dict[Any, Any]:
+    uids = [victim.item_uid for victim in victims if victim.item_kind == kind]
+    rows = model.objects.with_uids(uids)
+    if model is LongTermMemory:
+        rows = rows.defer("text", "parts", "metadata", "tags", "namespace")
+        rows = rows.annotate(beginning=Left("text", BEGINNING)) if may_read else rows
+    return {row.uid: row for row in rows} if uids else {}
+
+
+def _text(item: LongTermMemory | Session) -> str:
+    return item.summary or item.external_id or "" if isinstance(item, Session) else str(vars(item)["beginning"])
+
+
+def _texts_of_the_gone(victims: Sequence[RunVictim], present: set[Any]) -> dict[Any, str]:
+    """Read the texts of what has been evicted from the archive, for as long as it is there."""
+    uids = [victim.item_uid for victim in victims if victim.item_uid not in present]
+    copies = Archived.objects.filter(uid__in=uids) if uids else []
+    return {copy.uid: str(row.get("text") or row.get("summary") or "") for copy in copies if (row := unpack(copy.payload)["row"])}
