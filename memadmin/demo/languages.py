@@ -1,7 +1,5 @@
 """Chats in other languages and scripts, for the customers who write in them. No slots: these are told once each."""
 
-
-
 from memadmin.demo.kinds import ADDRESS, ALLERGY, COMMITMENT, COMPLAINT, HEALTH, IDENTITY, ORDER, PREFERENCE, QUESTION, REFILL
 from memadmin.demo.topics import Fact, Topic
 

@@ -36,13 +36,14 @@ def slice_of(request: HttpRequest, rows: QuerySet[Any], *, key: str, descending:
         return slice_by_key(rows, key=key, descending=descending, size=size)
 
 
-def paging(request: HttpRequest, page: Slice, *, total: int, noun: str) -> Paging:
+def paging(request: HttpRequest, page: Slice, *, total: int, noun: str, **carried: str) -> Paging:
+    """Return the foot of a page. `carried` are parameters that the links to its neighbours have besides those of this address."""
     return Paging(
         first=page.first,
         last=page.last,
         total=max(total, page.last),
-        next=_turned(request, page.next),
-        previous=_turned(request, page.previous),
+        next=_turned(request, page.next, carried),
+        previous=_turned(request, page.previous, carried),
         noun=noun,
     )
 
@@ -53,9 +54,10 @@ def in_order(rows: QuerySet[Any], page: Slice) -> list[Any]:
     return [found[key] for key in page.ids if key in found]
 
 
-def _turned(request: HttpRequest, token: str | None) -> str:
+def _turned(request: HttpRequest, token: str | None, carried: dict[str, str]) -> str:
     if token is None:
         return ""
     query = request.GET.copy()
-    query["after"] = token
+    for name, value in {**carried, "after": token}.items():
+        query[name] = value
     return f"{request.path}?{query.urlencode()}"

@@ -99,7 +99,7 @@ def user_memories(request: PersonRequest, uid: UUID) -> HttpResponse:
         "at": int(wanted.now.timestamp()),
         "may_read": may_read,
         "memories": listed(in_order(table_rows(standing, now=wanted.now, may_read=may_read), page), standing, now=wanted.now),
-        "paging": paging(_of_moment(request, wanted.now), page, total=total, noun="memories"),
+        "paging": paging(request, page, total=total, noun="memories", at=str(int(wanted.now.timestamp()))),
         "now": wanted.now,
         "tab": "memories",
     }
@@ -152,10 +152,3 @@ def expired_words(standing: Standing, *, now: datetime) -> str:
         return f"expired, stays because {standing.blocked}"
     at = standing.next_run_at
     return f"expired, goes at the next run, {at:%d %b %H:%M} UTC" if at else "expired"
-
-
-def _of_moment(request: PersonRequest, now: datetime) -> PersonRequest:
-    """Let the links to other pages of the list carry the moment that this one shows."""
-    request.GET = request.GET.copy()
-    request.GET["at"] = str(int(now.timestamp()))
-    return request

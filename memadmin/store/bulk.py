@@ -18,7 +18,7 @@ def insert_rows(model: type[models.Model], rows: Sequence[Row]) -> None:
     fields = [_field(model, name) for name in names]
     prepare = [_preparer(field) for field in fields]
     values = ([convert(row[name]) for name, convert in zip(names, prepare, strict=True)] for row in rows)
-    columns = ", ".join(connection.ops.quote_name(field.column) for field in fields)
+    columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
     if connection.vendor == "postgresql":
         _copy(f"COPY {table} ({columns}) FROM STDIN", values)

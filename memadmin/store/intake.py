@@ -32,6 +32,7 @@ class IncomingPin:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Incoming:
+    item_type: ClassVar[ItemType]
     user_id: str | None
     uid: UUID | None = None
     external_id: str | None = None

@@ -58,8 +58,8 @@ def pin(item: Pinnable, *, reason: str, actor: str, now: datetime, review_on: da
 def unpin(item: Pinnable, *, actor: str, now: datetime, reason: str = "") -> None:
     """Take the pin away: the item may go at the next run. Raises Gone or NotPinned."""
     _flag(item, pinned=False, error=NotPinned("This is not pinned."))
-    pins = Pin.objects.filter(target_uid=item.uid, subject_id=item.subject_id)
-    taken = {"reason": pin.reason, "review_on": pin.review_on and pin.review_on.isoformat()} if (pin := pins.first()) else None
+    had = Pin.objects.filter(target_uid=item.uid, subject_id=item.subject_id).first()
+    taken = {"reason": had.reason, "review_on": had.review_on.isoformat() if had.review_on else None} if had else None
     Pin.objects.filter(target_uid=item.uid, subject_id=item.subject_id)._raw_delete(connection.alias)
     log.append(_unpinned(item), actor=actor, target=_target(item), at=now, payload={"reason": reason.strip(), "pin": taken})
 
