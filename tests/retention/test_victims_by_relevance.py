@@ -62,6 +62,12 @@ def test_the_ttl_counts_from_creation_however_lately_it_was_read_or_changed():
     assert keys(victims(memory(1, days_old=400, read_days_ago=0, last_updated_at=NOON), ttl_days=365)) == [1]
 
 
+def test_expired_ones_are_named_oldest_creation_first():
+    changed_lately = memory(2, days_old=500, last_updated_at=NOON)
+
+    assert keys(victims(memory(1, days_old=400), memory(3, days_old=500), changed_lately, ttl_days=365)) == [2, 3, 1]
+
+
 def test_a_pin_beats_the_ttl():
     assert victims(memory(1, days_old=4_000, pinned=True), memory(2, days_old=4_000, held=True), ttl_days=1) == []
 
@@ -142,6 +148,12 @@ def test_a_memory_larger_than_the_token_cap_goes_alone_and_drags_nobody_with_it(
     chosen = victims(huge, *memories, max_tokens=250)
 
     assert [(v.key, v.reasons) for v in chosen] == [(9, (Reason.OVERSIZED, Reason.MAX_TOKENS))]
+
+
+def test_a_memory_exactly_as_large_as_the_token_cap_is_not_oversized():
+    as_large, weak = memory(1, importance=1.0, tokens=250), memory(2, importance=0.0, tokens=10)
+
+    assert [(v.key, v.reasons) for v in victims(as_large, weak, max_tokens=250)] == [(2, (Reason.MAX_TOKENS,))]
 
 
 def test_an_oversized_memory_names_the_record_cap_too_when_that_is_exceeded():
