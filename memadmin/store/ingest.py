@@ -36,6 +36,10 @@ SessionKey = tuple[str | None, str | None]
 _Item = TypeVar("_Item", bound=Incoming)
 
 
+class UidTaken(Exception):
+    """An item comes with the uid of something that belongs to another user. A uid names one thing."""
+
+
 @dataclass
 class Written:
     """How many items of each type were new, already there, or there with other content."""
@@ -63,6 +67,7 @@ def write(container: Container, items: Sequence[Arrival], *, actor: str, now: da
 
     An item that is there already stays one item: equal content is counted as unchanged, other content
     replaces it and raises the revision. A working memory brings its session with it if that is missing.
+    Raises UidTaken.
     """
     batch = _Batch(container, actor=actor, now=now)
     batch.open_subjects(item.user_id for item in items)
@@ -122,6 +127,8 @@ class _Batch:
         wanted = items | bare
         stored = self._stored_sessions(wanted)
         new = {item.uid or self._uid_of(item): item for key, item in wanted.items() if key not in stored}
+        if len(new) + len(stored) < len(wanted) or Session.objects.with_uids(new).exists():
+            raise UidTaken("A session comes with the uid of another one.")
         insert_rows(Session, [self._row(Session, item, uid, pinned=item.pin is not None) for uid, item in new.items()])
         for key, item in items.items():
             if key in stored:
@@ -235,7 +242,10 @@ class _Batch:
         items: dict[uuid.UUID, _Item] = {}
         for item in given:
             uid = item.uid or self._uid_of(item)
-            self.written.unchanged[item.item_type] += uid in items
+            if uid in items:
+                self.written.unchanged[item.item_type] += 1
+                if items[uid].user_id != item.user_id:
+                    raise UidTaken(f"{uid} stands for items of two users.")
             items[uid] = item
         return items
 
@@ -244,9 +254,13 @@ class _Batch:
             return uuid.uuid4()
         return item_uid(self.container.uid, item.item_type, item.user_id, item.external_id)
 
-    def _stored(self, model: type[models.Model], items: Iterable[uuid.UUID]) -> dict[uuid.UUID, dict[str, Any]]:
-        rows = model._default_manager.filter(uid__in=list(items), subject_id__in=self.subjects.values()).values()
-        return {row["uid"]: row for row in rows}
+    def _stored(self, model: type[models.Model], items: Mapping[uuid.UUID, Incoming]) -> dict[uuid.UUID, dict[str, Any]]:
+        """Find which items are there already. Raises UidTaken when one belongs to another user."""
+        found = {row["uid"]: row for row in model._default_manager.filter(uid__in=list(items)).values()}
+        for uid, row in found.items():
+            if row["subject_id"] != self.subjects[items[uid].user_id]:
+                raise UidTaken(f"{uid} belongs to another user.")
+        return found
 
     def _row(self, model: type[models.Model], item: Incoming, uid: uuid.UUID, **computed: Any) -> dict[str, Any]:
         """Return every column of a new row: what is computed, else what is given, else the default."""

@@ -3,6 +3,7 @@ from datetime import timedelta
 
 import pytest
 
+from memadmin.store import ingest
 from memadmin.store.identity import item_uid
 from memadmin.store.intake import IncomingUser, Source
 from memadmin.store.models import HistoryEntry, ItemType, LongTermMemory, Pin, Provenance, Session, Subject, TimeNote, WorkingMemory
@@ -201,6 +202,22 @@ def test_any_json_is_given_back_as_it_came(metadata):
     assert store(container, a_memory(metadata=metadata, external_id="f-1")).unchanged["long-term"] == 1
     store(container, a_memory(metadata={"other": 1}, external_id="f-1"), a_memory(metadata=metadata, external_id="f-1"))
     assert LongTermMemory.objects.get().metadata == metadata
+
+
+def test_a_uid_that_stands_for_something_of_another_user_is_refused():
+    container, uid = make_container(), uuid.uuid4()
+    store(container, a_memory(uid=uid, user_id="ann"))
+
+    with pytest.raises(ingest.UidTaken):
+        store(container, a_memory(uid=uid, user_id="bob"))
+    with pytest.raises(ingest.UidTaken):
+        store(make_container("other"), a_memory(uid=uid, user_id="ann"))
+    with pytest.raises(ingest.UidTaken):
+        store(container, *(a_memory(uid=uuid.UUID(int=1), user_id=user) for user in ("ann", "bob")))
+    with pytest.raises(ingest.UidTaken):
+        store(container, *(a_session(uid=uuid.UUID(int=2), user_id=user) for user in ("ann", "bob")))
+
+    assert LongTermMemory.objects.count() == 1
 
 
 def test_a_refused_row_takes_the_whole_batch_back():
