@@ -17,14 +17,14 @@ COMMAND_FOR_A_PERSON = "python3 manage.py create_person LOGIN --role administrat
 
 
 def load_demo(out: OutputWrapper) -> list[str]:
-    """Load the demo into an empty store and give the demo people new passwords; return the lines that tell their logins."""
-    if Container.objects.exists():
-        notes = ["The store holds data already, so no demo data was loaded."]
-        # Real memories get no demo logins: only the people of an earlier demo come back.
-        return [*notes, *_demo_logins()] if Person.objects.filter(demo=True).exists() else notes
-    logins = _demo_logins()  # first: a start that is interrupted while loading still has its people
-    out.write("Loading the demo ...")
-    call_command("make_demo")
+    """Load the demo, or what is missing of it, and give the demo people new passwords; return the lines that tell their logins.
+
+    A store with anything else in it gets neither: real memories need no demo logins.
+    """
+    if Container.objects.exists() and not Person.objects.filter(demo=True).exists():
+        return ["The store holds other data already, so the demo was not loaded."]
+    logins = _demo_logins()  # first: they mark the store as a demo's, so that a start that is interrupted now can be finished
+    call_command("make_demo", stdout=out)
     return logins
 
 

@@ -29,13 +29,27 @@ def typing(monkeypatch):
 
 
 def test_every_start_of_the_demo_tells_logins_that_work(out, monkeypatch):
-    monkeypatch.setattr(first_steps, "call_command", lambda name: make_container(name))
+    monkeypatch.setattr(first_steps, "call_command", lambda name, stdout: make_container(name))
 
     first, second = first_steps.load_demo(out), first_steps.load_demo(out)
 
     login, password = next(line for line in second if line.startswith("  sam")).split()[:2]
     assert authenticate(login=login, password=password) is not None
     assert not set(first) & {line for line in second if line.startswith("  ")}
+
+
+def test_a_demo_whose_loading_was_interrupted_is_finished_at_the_next_start(out, monkeypatch):
+    def interrupted(name: str, stdout: object) -> None:
+        calls.append(make_container(name + str(len(calls))))
+        raise KeyboardInterrupt
+
+    calls: list[object] = []
+    monkeypatch.setattr(first_steps, "call_command", interrupted)
+    for _ in range(2):
+        with pytest.raises(KeyboardInterrupt):
+            first_steps.load_demo(out)
+
+    assert len(calls) == 2
 
 
 def test_a_store_with_real_memories_gets_no_demo_logins(out):
