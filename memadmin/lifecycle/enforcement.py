@@ -24,7 +24,7 @@ from retention.victims import Reason
 # Large batches are no faster; small ones keep others from waiting. What goes to the archive is copied row by row.
 AT_ONCE = 5_000
 COPIED = 1_000
-SESSIONS = 200  # each takes its messages along
+SESSIONS = 500  # each takes its messages along
 
 
 class Stopped(Exception):

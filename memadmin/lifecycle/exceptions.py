@@ -35,7 +35,7 @@ def record_kept(run: Run, kind: ItemKind, *, last: int) -> int:
         _lock_items(run, kind, last=last)
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO lifecycle_runkept (run_id, seq, why) "
+            f"INSERT INTO lifecycle_runkept (run_id, seq, why) "
             f"SELECT {run.pk}, d.seq, d.why FROM ({differing_sql(run, kind, behind=run.cursor, last=last)}) d"
         )
         return int(cursor.rowcount)
