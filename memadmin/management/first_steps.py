@@ -40,10 +40,12 @@ def offer_administrator(out: OutputWrapper) -> list[str]:
     if not sys.stdin.isatty():
         return [f"Nobody can sign in yet. Make the first administrator: {COMMAND_FOR_A_PERSON}"]
     out.write("Nobody can sign in yet. The first administrator (empty login: later):")
-    login = input("  Login: ").strip()
-    if not login:
-        return [f"Make the first administrator later: {COMMAND_FOR_A_PERSON}"]
-    return _create(login, out=out)
+    later = [f"Make the first administrator later: {COMMAND_FOR_A_PERSON}"]
+    try:
+        login = input("  Login: ").strip()
+        return _create(login, out=out) if login else later
+    except EOFError:  # Ctrl-D
+        return later
 
 
 def _create(login: str, *, out: OutputWrapper) -> list[str]:

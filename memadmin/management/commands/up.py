@@ -78,8 +78,10 @@ class Command(BaseCommand):
             except OperationalError as problem:
                 raise CommandError(f"The database of DATABASE_URL cannot be used: {problem}") from problem
             call_command("collectstatic", interactive=False, verbosity=0)
-            notes = first_steps.load_demo(self.stdout) if demo else first_steps.offer_administrator(self.stdout)
-            connection.close()  # the children open their own
+            notes = first_steps.load_demo(self.stdout) if demo else []
+        if not demo:
+            notes = first_steps.offer_administrator(self.stdout)
+        connection.close()  # the children open their own
         return notes
 
     def _run(self, address: Address, *, notes: list[str]) -> int:
