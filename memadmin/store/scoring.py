@@ -51,7 +51,7 @@ def score_sql(rule: RelevanceRule, *, now: datetime, alias: str) -> str:
     age = f"({microseconds(now)} - {access_sql(rule, alias=alias)})"
     # A last access in the future counts as now, and a memory without any date as just read.
     recency = f"COALESCE(exp({_greatest()}({SMALLEST_EXPONENT!r}, {_least()}(0.0, {age} * {_float(per_microsecond)}))), 1.0)"
-    frequency = f"{_least()}(1.0, ln(1.0 + {alias}.hits) * {_float(1 / math.log(101))})"
+    frequency = f"{_least()}(1.0, ln({_float(1.0)} + {alias}.hits) * {_float(1 / math.log(101))})"
     importance = f"{_greatest()}({alias}.importance, {_float(SMALLEST_IMPORTANCE)})"
     terms = ((weights.recency, recency), (weights.frequency, frequency), (weights.importance, importance))
     total = " + ".join(f"{_float(weight if weight > SMALLEST_WEIGHT else 0.0)} * {term}" for weight, term in terms)

@@ -9,6 +9,7 @@ from memadmin.store.scoring import micros_sql, microseconds
 from retention.records import MemoryFacts
 from retention.rules import RelevanceRule
 from retention.scoring import Weights, score
+from tests.databases import is_sqlite
 from tests.factories import NOON, a_memory, make_container, store
 
 pytestmark = pytest.mark.django_db
@@ -52,6 +53,14 @@ def test_the_database_scores_as_the_rules_do(db, rows, rule):
         # Two libraries' exp() may differ in the last bit, which shows only if a score lies on the edge of a millionth.
         edge = abs(expected.total * 1e6 + 0.5 - round(expected.total * 1e6 + 0.5)) < 1e-6
         assert row.score == expected.millionths or (edge and abs(row.score - expected.millionths) == 1)
+
+
+@pytest.mark.skipif(is_sqlite(), reason="SQLite has no numeric type")
+def test_nothing_of_the_score_is_computed_in_numeric_which_is_many_times_slower():
+    plan = LongTermMemory.objects.scored(RelevanceRule(), now=NOON).values_list("score").explain(verbose=True)
+
+    assert "exp(" in plan
+    assert "numeric" not in plan
 
 
 @pytest.mark.parametrize(
