@@ -103,7 +103,7 @@ def open_version(version: PolicyVersion, *, now: datetime, trigger: Trigger, act
 
 def record(run: Run, *, now: datetime, count_cap: int = COUNT_CAP) -> Run:
     """Record the victims of an open run; what an attempt that was cut off recorded is replaced. Raises NotPlanning."""
-    policy = parse_policy(json.loads(run.document))
+    policy = policy_of(run)
     with one_snapshot():
         if not Run.objects.filter(pk=run.pk, state=RunState.PLANNING).exists():
             raise NotPlanning
@@ -128,6 +128,11 @@ def record(run: Run, *, now: datetime, count_cap: int = COUNT_CAP) -> Run:
         )
     run.refresh_from_db()
     return run
+
+
+def policy_of(run: Run) -> RetentionPolicy:
+    """Return the policy that a run was made under."""
+    return parse_policy(json.loads(run.document))
 
 
 def _insert(run: Run, selection: Selection, *, behind: int) -> int:
