@@ -15,10 +15,20 @@ from django.db.models import F, JSONField, Value
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import counters, merging, tokens
+from memadmin.store.archive import pack
 from memadmin.store.bulk import insert_rows
 from memadmin.store.identity import canonical_id, item_uid
-from memadmin.store.intake import Incoming, IncomingHistory, IncomingMemory, IncomingSession, IncomingUser, IncomingWorking
+from memadmin.store.intake import (
+    Incoming,
+    IncomingArchived,
+    IncomingHistory,
+    IncomingMemory,
+    IncomingSession,
+    IncomingUser,
+    IncomingWorking,
+)
 from memadmin.store.models import (
+    Archived,
     Container,
     HistoryAction,
     HistoryEntry,
@@ -31,7 +41,7 @@ from memadmin.store.models import (
     WorkingMemory,
 )
 
-Arrival = Incoming | IncomingUser
+Arrival = Incoming | IncomingUser | IncomingArchived
 SessionKey = tuple[str | None, str | None]
 _Item = TypeVar("_Item", bound=Incoming)
 
@@ -77,6 +87,7 @@ def write(container: Container, items: Sequence[Arrival], *, actor: str, now: da
     batch.write_working(working)
     batch.write_memories([item for item in items if isinstance(item, IncomingMemory)])
     batch.write_history([item for item in items if isinstance(item, IncomingHistory)])
+    batch.write_archived([item for item in items if isinstance(item, IncomingArchived)])
     batch.moves.apply()
     return batch.written
 
@@ -122,7 +133,7 @@ class _Batch:
                 user_id=item.user_id, external_id=item.session_ref, created_at=item.created_at
             )
             for item in reversed(working)
-            if item.session_ref and (item.user_id, item.session_ref) not in items
+            if item.session_ref and not item.session_gone and (item.user_id, item.session_ref) not in items
         }
         wanted = items | bare
         stored = self._stored_sessions(wanted)
@@ -152,7 +163,7 @@ class _Batch:
         rows: list[dict[str, Any]] = []
         touched: dict[int, datetime | None] = {}
         for uid, item in items.items():
-            session = self.sessions.get((item.user_id, item.session_ref))
+            session = None if item.session_gone else self.sessions.get((item.user_id, item.session_ref))
             if uid not in stored:
                 rows.append(self._row(WorkingMemory, item, uid, session_id=session, message_count=len(item.messages)))
                 self.moves.add(self.subjects[item.user_id], working=1, messages=len(item.messages))
@@ -184,7 +195,10 @@ class _Batch:
         items = self._by_uid(given)
         stored = self._stored(LongTermMemory, items)
         new = {uid: item for uid, item in items.items() if uid not in stored}
-        insert_rows(LongTermMemory, [self._memory_row(uid, item) for uid, item in new.items()])
+        rows = [self._memory_row(uid, item) for uid, item in new.items()]
+        insert_rows(LongTermMemory, rows)
+        for row in rows:
+            self.moves.add(row["subject_id"], long_term=1, tokens=row["tokens"], pinned_long_term=int(row["pinned"]))
         for uid, item in items.items():
             if uid in stored:
                 self._update_memory(stored[uid], item)
@@ -193,14 +207,11 @@ class _Batch:
         self._write_sources(items)
 
     def _memory_row(self, uid: uuid.UUID, item: IncomingMemory) -> dict[str, Any]:
-        size = tokens.estimate(item.text) if item.tokens is None else item.tokens
-        subject = self.subjects[item.user_id]
-        self.moves.add(subject, long_term=1, tokens=size, pinned_long_term=int(item.pin is not None))
         return self._row(
             LongTermMemory,
             item,
             uid,
-            tokens=size,
+            tokens=tokens.estimate(item.text) if item.tokens is None else item.tokens,
             tokens_method=tokens.METHOD if item.tokens is None else item.tokens_method,
             importance=0.5 if item.importance is None else item.importance,
             importance_source="default" if item.importance is None else item.importance_source,
@@ -236,6 +247,38 @@ class _Batch:
             self.moves.add(self.subjects[item.user_id], history=1)
         self.written.new[ItemType.HISTORY] += len(new)
         self.written.unchanged[ItemType.HISTORY] += len(stored)
+
+    def write_archived(self, given: Sequence[IncomingArchived]) -> None:
+        """Copies are only ever added, like history."""
+        if not given:
+            return
+        items = {copy.item.uid or self._uid_of(copy.item): copy for copy in given}
+        stored = self._stored(Archived, items)
+        rows = [self._archived_row(uid, copy) for uid, copy in items.items() if uid not in stored]
+        insert_rows(Archived, rows)
+        for row in rows:
+            self.moves.add(row["subject_id"], archived=1)
+        self.written.new["archived"] += len(rows)
+        self.written.unchanged["archived"] += len(given) - len(rows)
+        self._write_sources({uid: copy.item for uid, copy in items.items() if isinstance(copy.item, IncomingMemory)})
+
+    def _archived_row(self, uid: uuid.UUID, copy: IncomingArchived) -> dict[str, Any]:
+        row = self._memory_row(uid, copy.item) if isinstance(copy.item, IncomingMemory) else self._row(Session, copy.item, uid)
+        working = [
+            self._row(WorkingMemory, item, item.uid or self._uid_of(item), session_id=None, message_count=len(item.messages))
+            for item in copy.working
+        ]
+        return {
+            "uid": uid,
+            "container_id": self.container.pk,
+            "subject_id": row["subject_id"],
+            "item_type": copy.item.item_type,
+            "payload": pack(row, working),
+            "reason": copy.reason,
+            "run_number": copy.run_number,
+            "archived_at": copy.archived_at,
+            "expires_at": copy.expires_at,
+        }
 
     def _by_uid(self, given: Sequence[_Item]) -> dict[uuid.UUID, _Item]:
         """Name every item. Of several with one name the last counts, and the others are counted as repeats."""

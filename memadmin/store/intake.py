@@ -65,6 +65,7 @@ class IncomingSession(Incoming):
 class IncomingWorking(Incoming):
     item_type: ClassVar[ItemType] = ItemType.WORKING
     session_ref: str | None = None  # the external id of its session
+    session_gone: bool = False  # that session is not there any more, and is not made again
     sequence: int = 0
     payload_type: str = "conversational"
     messages: Json = field(default_factory=list)
@@ -119,3 +120,17 @@ class IncomingHistory(Incoming):
     error: str | None = None
     actor: str = ""
     tags: Json = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IncomingArchived:
+    """A copy of an item that was evicted elsewhere. It goes into the archive, not on the read path."""
+
+    item_type: ClassVar[str] = "archived"
+    user_id: str | None
+    item: IncomingSession | IncomingMemory
+    working: tuple[IncomingWorking, ...] = ()
+    reason: str
+    run_number: int | None = None
+    archived_at: datetime
+    expires_at: datetime | None = None

@@ -52,9 +52,15 @@ def _skip_line(stream: IO[bytes]) -> None:
         pass
 
 
-def read_elements(stream: IO[bytes], *, limit: int = LONGEST_RECORD, first_line: int = 1) -> Iterator[Frame]:
-    """Yield one frame per element of the array that begins in `stream`; its opening bracket has been read already."""
-    yield from _ArrayReader(stream, limit, first_line).frames()
+def read_elements(stream: IO[bytes], *, limit: int = LONGEST_RECORD, first_line: int = 1, embedded: bool = False) -> Iterator[Frame]:
+    """Yield one frame per element of the array that begins in `stream`; its opening bracket has been read already.
+
+    An embedded array stands inside an object, the rest of which is left alone.
+    """
+    reader = _ArrayReader(stream, limit, first_line)
+    yield from reader.frames()
+    if not embedded:
+        yield from reader.after()
 
 
 class _ArrayReader:
@@ -78,7 +84,6 @@ class _ArrayReader:
                 closed = self.pending[end : end + 1] == b"]"
                 yield from self._cut(end)
                 if closed:
-                    yield from self._after()
                     return
             self._drop_overlong()
         yield from self._unfinished()
@@ -135,7 +140,8 @@ class _ArrayReader:
         self.position = 0
         self.overlong = True
 
-    def _after(self) -> Iterator[Frame]:
+    def after(self) -> Iterator[Frame]:
+        """Yield a problem if more than blanks follows the array."""
         while not (rest := self.pending.strip(_BLANK)) and (chunk := self.stream.read(CHUNK)):
             self.line += self.pending.count(b"\n")
             self.pending = bytearray(chunk)
@@ -145,5 +151,6 @@ class _ArrayReader:
     def _unfinished(self) -> Iterator[Frame]:
         if self.overlong or self.pending.strip(_BLANK):
             yield Frame(self.line, self.number, problem=Refused("cut_off", "the file ends inside this record"))
+            self.pending.clear()
             return
         yield Frame(self.line, self.number, problem=Refused("cut_off", "the file ends before the array does"))

@@ -33,7 +33,7 @@ _HITS = re.compile(rb'"hits"\s*:\s*\[')
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the records begin, and how they are set apart: "lines", "array" or "document"."""
+    """Where the records begin, and how they are set apart: "lines", "array", "hits" (an array inside an answer) or "document"."""
 
     kind: str
     start: int = 0
@@ -41,7 +41,7 @@ class Layout:
 
 
 class Source:
-    """An open file. Use it as a context manager; `frames` can be read once."""
+    """An open file. Use it as a context manager; `frames` starts at the beginning each time."""
 
     def __init__(self, path: Path, *, limit: int = LONGEST_RECORD) -> None:
         self.path = path
@@ -95,9 +95,10 @@ class Source:
         return head
 
     def _laid_out(self) -> Iterator[Frame]:
+        self._stream.seek(0)
         self._stream.read(self.layout.start)
-        if self.layout.kind == "array":
-            return read_elements(self._stream, limit=self.limit, first_line=self.layout.line)
+        if self.layout.kind in ("array", "hits"):
+            return read_elements(self._stream, limit=self.limit, first_line=self.layout.line, embedded=self.layout.kind == "hits")
         if self.layout.kind == "document":
             return self._whole()
         return read_lines(self._stream, limit=self.limit)
@@ -122,7 +123,7 @@ def layout_of(head: bytes, *, suffixes: list[str]) -> Layout:
     if head[begin : begin + 1] == b"[":
         return Layout("array", begin + 1, 1 + head.count(b"\n", 0, begin))
     if _SEARCH_ANSWER.match(head, begin) and (hits := _HITS.search(head, begin)):
-        return Layout("array", hits.end(), 1 + head.count(b"\n", 0, hits.end()))
+        return Layout("hits", hits.end(), 1 + head.count(b"\n", 0, hits.end()))
     if _is_document(text.lstrip(), suffixes):
         return Layout("document")
     return Layout("lines")

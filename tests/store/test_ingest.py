@@ -3,10 +3,21 @@ from datetime import timedelta
 
 import pytest
 
-from memadmin.store import ingest
+from memadmin.store import archive, ingest
 from memadmin.store.identity import item_uid
-from memadmin.store.intake import IncomingUser, Source
-from memadmin.store.models import HistoryEntry, ItemType, LongTermMemory, Pin, Provenance, Session, Subject, TimeNote, WorkingMemory
+from memadmin.store.intake import IncomingArchived, IncomingUser, Source
+from memadmin.store.models import (
+    Archived,
+    HistoryEntry,
+    ItemType,
+    LongTermMemory,
+    Pin,
+    Provenance,
+    Session,
+    Subject,
+    TimeNote,
+    WorkingMemory,
+)
 from tests.factories import NOON, a_change, a_memory, a_message, a_pin, a_session, days, make_container, store, subject_of
 
 pytestmark = pytest.mark.django_db
@@ -248,3 +259,39 @@ def test_changed_messages_move_the_message_count():
 
     assert written.changed["working"] == 1
     assert (subject_of(container).messages, WorkingMemory.objects.get().message_count) == (2, 2)
+
+
+def test_a_working_memory_whose_session_has_gone_does_not_bring_it_back():
+    container = make_container()
+
+    store(container, a_message(session_ref="gone", session_gone=True), a_message(session_ref="here"))
+
+    assert set(WorkingMemory.objects.values_list("session_ref", "session__external_id")) == {("gone", None), ("here", "here")}
+    assert subject_of(container).sessions == 1
+
+
+def test_an_archived_copy_goes_into_the_archive_once_and_can_be_restored():
+    container = make_container()
+    memory = a_memory("likes tea", external_id="f-1", tokens=7, hits=3)
+    session, said = a_session("s-1"), (a_message(external_id="m-1"),)
+    copies = [
+        IncomingArchived(user_id="ann", item=memory, reason="ttl", archived_at=NOON),
+        IncomingArchived(user_id="ann", item=session, working=said, reason="age", archived_at=NOON, run_number=4),
+    ]
+
+    first, second = store(container, *copies), store(container, *copies)
+
+    assert (first.new["archived"], second.new["archived"], second.unchanged["archived"]) == (2, 0, 2)
+    ann = subject_of(container)
+    assert (ann.archived, ann.long_term, ann.sessions, ann.tokens) == (2, 0, 0, 0)
+    assert set(Archived.objects.values_list("item_type", "reason", "run_number")) == {("long-term", "ttl", None), ("sessions", "age", 4)}
+
+    archive.restore(list(Archived.objects.values_list("id", flat=True)))
+
+    ann = subject_of(container)
+    assert (ann.archived, ann.long_term, ann.sessions, ann.working, ann.messages, ann.tokens) == (0, 1, 1, 1, 1, 7)
+    assert LongTermMemory.objects.values_list("text", "hits", "uid").get() == (
+        "likes tea",
+        3,
+        item_uid(container.uid, ItemType.LONG_TERM, "ann", "f-1"),
+    )

@@ -1,0 +1,217 @@
+"""Our own format, one JSON object a line: what a row looks like in a file, and back. See docs/transfer.md.
+
+A field that has its usual value is left out; what is absent when read has its usual value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, Field, fields
+from datetime import UTC, date, datetime
+from typing import Any
+from uuid import UUID
+
+from memadmin.store.intake import (
+    Incoming,
+    IncomingArchived,
+    IncomingHistory,
+    IncomingMemory,
+    IncomingPin,
+    IncomingSession,
+    IncomingWorking,
+    Source,
+)
+from memadmin.store.models import Container, ItemType, Pin, PolicyStatus, PolicyVersion, Provenance
+from memadmin.transfer.columns import check_text
+from memadmin.transfer.outcomes import FoundContainer, FoundPolicy
+from memadmin.transfer.problems import Refused
+from memadmin.transfer.times import read_time
+from memadmin.transfer.values import Record, identifier
+
+VERSION = 1
+KINDS: dict[str, type[Incoming]] = {
+    "session": IncomingSession,
+    "working": IncomingWorking,
+    "long-term": IncomingMemory,
+    "history": IncomingHistory,
+}
+KIND_OF = {ItemType.SESSION: "session", ItemType.WORKING: "working", ItemType.LONG_TERM: "long-term", ItemType.HISTORY: "history"}
+UIDS = {"uid", "memory_uid", "superseded_by"}
+APART = {"user_id", "pin", "sources"}  # not columns of the row itself
+CONTAINER_TEXTS = ("description", "tenant")
+CONTAINER_JSON = ("owner", "backend_roles", "configuration")
+CONTAINER_FLAGS = ("sessions_enabled", "history_enabled")
+CONTAINER_TIMES = ("orphan_baseline_at", "created_at", "last_updated_at")
+LONGEST_KEEPING = 2**31 - 1
+
+Rename = Callable[[UUID], UUID]
+
+
+def write_time(time: datetime | None) -> str | None:
+    return None if time is None else time.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
+
+
+def container_record(container: Container) -> dict[str, Any]:
+    names = ("name", "external_id", *CONTAINER_TEXTS, *CONTAINER_JSON, *CONTAINER_FLAGS, "archive_days", "policy_state")
+    times = {name: write_time(getattr(container, name)) for name in CONTAINER_TIMES}
+    return {"type": "container", "uid": str(container.uid), **{name: getattr(container, name) for name in names}, **times}
+
+
+def policy_record(version: PolicyVersion, document: Mapping[str, Any]) -> dict[str, Any]:
+    names = ("number", "status", "note", "author", "published_by")
+    times = {name: write_time(getattr(version, name)) for name in ("created_at", "published_at")}
+    return {"type": "policy", "document": document, **{name: getattr(version, name) for name in names}, **times}
+
+
+def item_record(kind: str, row: Mapping[str, Any], *, pin: Pin | None = None, sources: Iterable[Provenance] = ()) -> dict[str, Any]:
+    """Return the record of a row given as {column: value}. Times and uids may be text already, as in the archive."""
+    record = {
+        column.name: _plain(column.name, row[column.name])
+        for column in fields(KINDS[kind])
+        if column.name not in APART and column.name in row and row[column.name] != _usual(column)
+    }
+    record["type"] = kind
+    if kind == "working" and row.get("session_ref") and row.get("session_id") is None:
+        record["session_gone"] = True
+    if pin:
+        record["pin"] = {
+            "reason": pin.reason,
+            "actor": pin.actor,
+            "created_at": write_time(pin.created_at),
+            "review_on": pin.review_on.isoformat() if pin.review_on else None,
+        }
+    if found := [{"type": KIND_OF[ItemType(source.source_type)], "uid": str(source.source_uid)} for source in sources]:
+        record["sources"] = found
+    return record
+
+
+def _plain(name: str, value: Any) -> Any:
+    if isinstance(value, UUID):
+        return str(value)
+    if name.endswith("_at") and isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    return write_time(value) if isinstance(value, datetime) else value
+
+
+def _usual(column: Field[Any]) -> Any:
+    if column.default is not MISSING:
+        return column.default
+    return column.default_factory() if column.default_factory is not MISSING else MISSING
+
+
+def read_container(record: Record) -> FoundContainer:
+    """Return the container that a record describes. Raises Refused."""
+    for name in ("name", "external_id", *CONTAINER_TEXTS):
+        check_text(record.get(name), name, longest=None if name == "description" else 512)
+    details: dict[str, Any] = {name: record[name] for name in (*CONTAINER_TEXTS, *CONTAINER_JSON, *CONTAINER_FLAGS) if name in record}
+    for name in CONTAINER_FLAGS:
+        if not isinstance(details.get(name, True), bool):
+            raise Refused("not_a_flag", "true or false is needed here", field=name)
+    if "archive_days" in record:
+        details["archive_days"] = _keeping(record["archive_days"])
+    for name in CONTAINER_TIMES:
+        if read := read_time(record.get(name), field=name):
+            details[name] = read.at
+    if not record.get("name"):
+        raise Refused("missing", "a container needs a name", field="name")
+    return FoundContainer(name=record["name"], uid=read_uid(record, "uid"), external_id=record.get("external_id"), details=details)
+
+
+def _keeping(days: object) -> int | None:
+    if days is not None and (isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= LONGEST_KEEPING):
+        raise Refused("out_of_range", "null or a number of days from 1 is needed here", field="archive_days")
+    return days
+
+
+def read_policy(record: Record) -> FoundPolicy | None:
+    """Return the policy of a record, or None for one that was superseded. Raises Refused."""
+    if record.get("status") == PolicyStatus.SUPERSEDED:
+        return None
+    document = record.get("document")
+    if not isinstance(document, dict):
+        raise Refused("not_an_object", "an object is needed here", field="document")
+    return FoundPolicy(document=document, field="document", note=identifier(record, "note") or "From the imported file")
+
+
+def read_item(record: Record, kind: str, *, rename: Rename) -> Incoming:
+    """Return the item of a record, its own uid and those that it names sent through `rename`. Raises Refused."""
+    values: dict[str, Any] = {name: record[name] for name in _names(kind) if name in record}
+    for name in [name for name in values if name.endswith("_at")]:
+        read = read_time(record[name], field=name)
+        values[name] = read.at if read else None
+        if name == "created_at" and read:
+            values.setdefault("time_note", read.note)
+    values |= {name: rename(uid) for name in UIDS & values.keys() if (uid := read_uid(record, name))}
+    if not isinstance(values.get("session_gone", False), bool):
+        raise Refused("not_a_flag", "true or false is needed here", field="session_gone")
+    if record.get("pin") is not None:
+        values["pin"] = _pin(record["pin"])
+    if record.get("sources") is not None:
+        values["sources"] = _sources(record["sources"], rename)
+    return KINDS[kind](user_id=identifier(record, "user_id"), **values)
+
+
+def _names(kind: str) -> list[str]:
+    return [column.name for column in fields(KINDS[kind]) if column.name not in APART]
+
+
+def unknown_fields(record: Record, kind: str) -> list[str]:
+    """Return the fields of a record that this version does not know."""
+    return sorted(record.keys() - {"type", "user_id", "pin", "sources", *_names(kind)})
+
+
+def read_archived(record: Record, *, rename: Rename) -> IncomingArchived:
+    """Return an evicted item with its messages. Raises Refused."""
+    item, working = record.get("item"), record.get("working", [])
+    if not isinstance(item, dict) or item.get("type") not in ("session", "long-term"):
+        raise Refused("unknown_shape", "a session or a long-term memory is needed here", field="item")
+    if not isinstance(working, list) or not all(isinstance(memory, dict) for memory in working):
+        raise Refused("not_messages", "a list of working memories is needed here", field="working")
+    user = {"user_id": record.get("user_id")}
+    archived, expires = (read_time(record.get(name), field=name) for name in ("archived_at", "expires_at"))
+    if archived is None:
+        raise Refused("missing", "the time of the eviction is needed here", field="archived_at")
+    return IncomingArchived(
+        user_id=identifier(record, "user_id"),
+        item=read_item({**item, **user}, item["type"], rename=rename),  # type: ignore[arg-type]
+        working=tuple(read_item({**memory, **user}, "working", rename=rename) for memory in working),  # type: ignore[misc]
+        reason=identifier(record, "reason") or "",
+        run_number=record.get("run_number"),
+        archived_at=archived.at,
+        expires_at=expires.at if expires else None,
+    )
+
+
+def read_uid(record: Record, name: str) -> UUID | None:
+    """Return the uid under a name, or None. Raises Refused."""
+    value = record.get(name)
+    if value is None:
+        return None
+    try:
+        return UUID(value)
+    except (ValueError, TypeError, AttributeError):
+        raise Refused("not_a_uid", "a UUID is needed here", field=name) from None
+
+
+def _pin(pin: Any) -> IncomingPin:
+    if not isinstance(pin, dict):
+        raise Refused("not_an_object", "an object is needed here", field="pin")
+    created = read_time(pin.get("created_at"), field="pin.created_at")
+    if created is None:
+        raise Refused("missing", "the time of the pin is needed here", field="pin.created_at")
+    try:
+        review = date.fromisoformat(pin["review_on"]) if pin.get("review_on") else None
+    except (ValueError, TypeError):
+        raise Refused("not_a_date", "a date such as 2026-03-01 is needed here", field="pin.review_on") from None
+    return IncomingPin(reason=pin.get("reason", ""), actor=pin.get("actor", ""), created_at=created.at, review_on=review)
+
+
+def _sources(sources: Any, rename: Rename) -> tuple[Source, ...]:
+    found = []
+    for index, source in enumerate(sources if isinstance(sources, list) else [None]):
+        kind = KINDS.get(source.get("type", "")) if isinstance(source, dict) else None
+        uid = read_uid(source, "uid") if kind else None
+        if kind is None or uid is None:
+            raise Refused("not_a_source", "an object with type and uid is needed here", field=f"sources[{index}]")
+        found.append(Source(item_type=kind.item_type, uid=rename(uid)))
+    return tuple(found)
