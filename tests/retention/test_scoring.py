@@ -1,3 +1,4 @@
+import math
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -41,7 +42,9 @@ def test_recency_of_the_first_year_of_the_calendar_is_zero_and_no_error():
     assert recency(datetime.min.replace(tzinfo=UTC), now=NOON, half_life=timedelta(hours=1)) == 0.0
 
 
-@pytest.mark.parametrize(("hits", "expected"), [(0, 0.0), (1, 0.1502), (2, 0.2380), (99, 0.9978), (100, 1.0), (150, 1.0), (10**9, 1.0)])
+@pytest.mark.parametrize(
+    ("hits", "expected"), [(-5, 0.0), (0, 0.0), (1, 0.1502), (2, 0.2380), (99, 0.9978), (100, 1.0), (150, 1.0), (10**9, 1.0)]
+)
 def test_frequency_grows_with_the_logarithm_of_hits_up_to_one(hits, expected):
     assert frequency(hits) == pytest.approx(expected, abs=5e-5)
 
@@ -173,6 +176,19 @@ def test_an_unread_memory_falls_below_a_line_when_its_recency_has_decayed_to_it(
     assert abs(falls_at - (NOON + MONTH)) < timedelta(minutes=1)
 
 
+def test_a_second_before_the_fall_the_rounded_score_is_at_the_line_and_a_second_after_it_is_below():
+    just_read = memory(1, read_days_ago=0, importance=0.0)
+    falls_at = crossing(just_read, 200_000)
+
+    around = [score_now(just_read, now=falls_at + timedelta(seconds=seconds)).millionths for seconds in (-1, 1)]
+
+    assert around == [200_000, 199_999]
+
+
+def test_a_memory_read_at_this_moment_is_read_now_and_not_in_the_future():
+    assert score_now(memory(1, read_days_ago=0)).basis is AccessBasis.READ
+
+
 def test_a_memory_below_the_line_already_falls_now():
     assert crossing(memory(1, days_old=900, importance=0.0), 200_000) == NOON
 
@@ -185,8 +201,9 @@ def test_a_memory_without_dates_never_falls_because_it_does_not_age():
     assert crossing(memory(1, days_old=None), 300_000) is None
 
 
-def test_without_a_weight_on_recency_no_score_falls():
-    assert crossing(memory(1, importance=0.5), 500_000, weights=Weights(0, 0, 1)) is None
+@pytest.mark.parametrize(("importance", "line"), [(0.5, 500_000), (2.4999999999999998e-06, 3)])  # the second lies on the edge of rounding
+def test_without_a_weight_on_recency_no_score_falls(importance, line):
+    assert crossing(memory(1, importance=importance), line, weights=Weights(0, 0, 1)) is None
 
 
 def test_a_fall_after_the_year_9999_is_none():
@@ -202,14 +219,21 @@ def test_a_memory_read_in_the_future_starts_to_fall_only_then():
     assert abs(crossing(read_tomorrow, 200_000) - (NOON + MONTH + timedelta(days=1))) < timedelta(minutes=1)
 
 
-@given(facts=facts, line=st.integers(1, 1_000_000), weights=weights, half_life=half_lives)
-def test_the_score_is_at_the_line_at_the_time_it_falls_below(facts, line, weights, half_life):
+@given(facts=facts, share=st.floats(0.001, 0.999), weights=weights, half_life=half_lives)
+def test_the_score_is_at_the_line_at_the_time_it_falls_below(facts, share, weights, half_life):
+    recency_points, *fixed_points = (term.points for term in score_now(facts, weights=weights, half_life=half_life).terms)
+    line = math.ceil((sum(fixed_points) + share * recency_points) * 1e6)
+
     falls_at = crossing(facts, line, weights=weights, half_life=half_life)
 
-    if falls_at is None:
-        later = score(facts, weights=weights, half_life=half_life, now=NOON + timedelta(days=36_500))
-        assert later.millionths >= line or half_life > timedelta(days=50)
-    elif falls_at == NOON:
-        assert score(facts, weights=weights, half_life=half_life, now=NOON).millionths <= line
-    else:
-        assert score(facts, weights=weights, half_life=half_life, now=falls_at).total * 1e6 == pytest.approx(line - 0.5, abs=0.01)
+    if falls_at not in (None, NOON):
+        assert score_now(facts, weights=weights, half_life=half_life, now=falls_at).total * 1e6 == pytest.approx(line - 0.5, abs=0.01)
+
+
+@given(facts=facts, line=st.integers(1, 1_000_000), weights=weights, half_life=half_lives)
+def test_what_never_falls_is_not_below_the_line_and_what_falls_now_is(facts, line, weights, half_life):
+    below = score_now(facts, weights=weights, half_life=half_life).millionths < line
+
+    falls_at = crossing(facts, line, weights=weights, half_life=half_life)
+
+    assert (falls_at == NOON) if below else (falls_at is None or falls_at >= NOON)
