@@ -154,7 +154,7 @@ def of_target(target: str) -> Run:
 def _begin(run: Run, state: RunState, *, actor: str, now: datetime) -> None:
     run.refresh_from_db()
     if run.state == RunState.READY:
-        _may_start(run, now=now)
+        may_start(run, now=now)
     outcome = {**run.outcome, "added": added_since(run)} if run.high_water else run.outcome
     try:
         with transaction.atomic():
@@ -165,7 +165,8 @@ def _begin(run: Run, state: RunState, *, actor: str, now: datetime) -> None:
     _log(Action.RUN_STARTED, run, actor=actor, now=now, counts={"planned": run.planned, "added": outcome["added"]}, payload=payload)
 
 
-def _may_start(run: Run, *, now: datetime) -> None:
+def may_start(run: Run, *, now: datetime) -> None:
+    """Raise CannotStart, with the reason, when the preview cannot be carried out now."""
     blocked = why_nothing_runs(run.container)
     if blocked:
         raise NothingRuns(blocked)

@@ -24,6 +24,7 @@ from memadmin.pages.policy_form import PolicyForm
 from memadmin.pages.victims import shown_victims
 from memadmin.store import policies
 from memadmin.store.models import Container, PolicyVersion
+from retention.policy import digest
 
 RUNS_SHOWN = 5
 
@@ -34,7 +35,9 @@ def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
     """The page; with a form in the address also what that policy would do, which is not stored."""
     container = get_container(request.user, uid)
     may_edit = request.user.may(Right.POLICY_EDIT)
-    form = PolicyForm(request.GET) if may_edit and "base" in request.GET else _form_in_force(container)
+    form = (
+        PolicyForm(request.GET, standing=policies.current(container)) if may_edit and "base" in request.GET else _form_in_force(container)
+    )
     return _page(request, container, form)
 
 
@@ -42,11 +45,12 @@ def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 @may("policy.edit")
 def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
     """Record the victims of the policy in the form, under a number."""
-    container, form, now = get_container(request.user, uid), PolicyForm(request.POST), timezone.now()
+    container, now = get_container(request.user, uid), timezone.now()
+    form = PolicyForm(request.POST, standing=policies.current(container))
     if not form.is_valid() or form.policy is None:
         return _page(request, container, form, status=422)
     standing = policies.published(container)
-    version = standing if standing and policies.parse(standing) == form.policy else None
+    version = standing if standing and standing.digest == digest(form.policy) else None
     run = planning.plan(container, form.policy, now=now, trigger=Trigger.PREVIEW, actor=actor_of(request.user), policy_version=version)
     return redirect("pages:run-detail", run.number)
 
@@ -54,7 +58,8 @@ def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
 @require_POST
 @may("policy.edit")
 def policy_draft(request: PersonRequest, uid: UUID) -> HttpResponse:
-    container, form = get_container(request.user, uid), PolicyForm(request.POST)
+    container = get_container(request.user, uid)
+    form = PolicyForm(request.POST, standing=policies.current(container))
     if not form.is_valid() or form.policy is None:
         return _page(request, container, form, status=422)
     note, actor = form.cleaned_data["note"], actor_of(request.user)
@@ -66,7 +71,8 @@ def policy_draft(request: PersonRequest, uid: UUID) -> HttpResponse:
 @require_POST
 @may("policy.publish")
 def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
-    container, form = get_container(request.user, uid), PolicyForm(request.POST)
+    container = get_container(request.user, uid)
+    form = PolicyForm(request.POST, standing=policies.current(container))
     if not form.is_valid() or form.policy is None:
         return _page(request, container, form, status=422)
     data = form.cleaned_data

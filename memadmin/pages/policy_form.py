@@ -35,8 +35,10 @@ class PolicyForm(forms.Form):
         required=False, max_length=20, label="Half-life", help_text="days without a recall until recency halves"
     )
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
+    def __init__(self, *args: Any, standing: RetentionPolicy | None = None, **kwargs: Any) -> None:
+        """`standing` is the policy in force: what it leaves out and the form does not limit stays left out."""
         super().__init__(*args, **kwargs)
+        self._standing = to_document(standing) if standing else {}
         for name, _, label, unit in LIMITS:
             number = forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"})
             self.fields[name] = forms.CharField(required=False, max_length=20, label=label, help_text=unit, widget=number)
@@ -50,7 +52,7 @@ class PolicyForm(forms.Form):
     def of(cls, policy: RetentionPolicy | None, *, base: int | None) -> PolicyForm:
         """Return the form that shows a policy; without one, the defaults of the relevance rule stand in it."""
         shown = policy or RetentionPolicy(relevance=RelevanceRule())
-        return cls(_data(shown, base=base))
+        return cls(_data(shown, base=base), standing=policy)
 
     def clean_note(self) -> str:
         return clean(self.cleaned_data["note"])
@@ -70,7 +72,13 @@ class PolicyForm(forms.Form):
             place = document
             for parent in parents:
                 place = place[parent]
-            place[last] = None if data.get(f"{name}_none") else (data.get(name) or "").strip()
+            if not data.get(f"{name}_none"):
+                place[last] = (data.get(name) or "").strip()
+            elif path.startswith("relevance") or last in _rule_at(self._standing, parents):
+                place[last] = None
+        document["retention"] = {
+            name: rule for name, rule in document["retention"].items() if rule or name in self._standing.get("retention", {})
+        }
         if not data.get("use_relevance"):
             return {**document, "relevance": None}
         document["relevance"]["half_life_hours"] = _hours(data.get("half_life_days") or "")
@@ -98,6 +106,12 @@ def _data(policy: RetentionPolicy, *, base: int | None) -> dict[str, Any]:
     data["half_life_days"] = f"{relevance.half_life_hours / 24:g}"
     data.update({name: f"{getattr(relevance.weights, name):g}" for name in WEIGHTS})
     return data
+
+
+def _rule_at(document: Any, parents: list[str]) -> Mapping[str, Any]:
+    for key in parents:
+        document = document.get(key) or {}
+    return document
 
 
 def _at(document: Any, path: str) -> Any:

@@ -28,6 +28,7 @@ from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.victims import shown_victims
 from memadmin.store.models import Archived, Subject
 from retention.policy import parse_policy
+from retention.rules import MemoryType
 from retention.victims import Reason
 
 USERS_SHOWN = 50
@@ -86,10 +87,12 @@ def run_progress(request: PersonRequest, number: int) -> HttpResponse:
 def run_start(request: PersonRequest, number: int) -> HttpResponse:
     """Ask first, with what has changed since the preview; then queue the run."""
     run = _get(request, number)
-    if request.POST.get("sure") != "yes":
-        return _confirm_start(request, run)
+    now = timezone.now()
     try:
-        runs.start(run, actor=actor_of(request.user), now=timezone.now())
+        if request.POST.get("sure") != "yes" and run.state == RunState.READY:
+            runs.may_start(run, now=now)
+            return _confirm_start(request, run)
+        runs.start(run, actor=actor_of(request.user), now=now)
     except (WrongState, runs.CannotStart) as error:
         problem(request, str(error))
     else:
@@ -183,8 +186,13 @@ def sentences_on(drift: Drift) -> list[str]:
 
 
 def _consequence(run: Run, items: int) -> str:
-    days = run.container.archive_days
-    way_back = f"They can be restored for {days} days." if days else "This container keeps no archive: they are gone for good."
+    days, history = run.container.archive_days, run.summary.of(MemoryType.HISTORY).total
+    if days is None:
+        way_back = "This container keeps no archive: they are gone for good."
+    elif history:
+        way_back = f"{history:,} of them are history entries, which are gone for good; the others can be restored for {days} days."
+    else:
+        way_back = f"They can be restored for {days} days."
     return f"{items:,} items of {run.container.name} will be evicted. {way_back}"
 
 
@@ -200,8 +208,20 @@ def _about(run: Run) -> dict[str, Any]:
         "percent": 100 * run.cursor // run.planned if run.planned else 100,
         "drift": sentences_on(drift_of(run)) if run.state == RunState.READY or run.started_at else [],
         "ended": ended,
+        "refusal": _refusal(run),
         "in_archive": Archived.objects.filter(run_number=run.number).count() if ended else 0,
     }
+
+
+def _refusal(run: Run) -> str:
+    """Say why a preview cannot be carried out as things stand."""
+    if run.state != RunState.READY:
+        return ""
+    try:
+        runs.may_start(run, now=timezone.now())
+    except runs.CannotStart as error:
+        return str(error)
+    return ""
 
 
 def _by_user(run: Run) -> list[dict[str, Any]] | None:

@@ -251,3 +251,22 @@ def test_a_memory_exactly_at_its_limit_is_not_a_victim(db):
     page = text_of(editor().get(url("policy-detail", container.uid), {**FORM, "max_records_none": "on"}))
 
     assert "Nothing would go." in page
+
+
+def test_a_preview_of_the_policy_in_force_can_be_carried_out_and_of_another_one_not(container):
+    publish(container, {"retention": {"sessions": {"retention_days": 90}}, "relevance": None})
+    client = editor()
+    same = {
+        "base": "1",
+        "sessions_days": "90",
+        **{f"{name}_none": "on" for name in ("sessions_count", "long_term_days", "long_term_count")},
+    }
+    same |= {"history_count_none": "on", **{f"{name}_none": "on" for name in ("ttl_days", "max_records", "max_tokens")}}
+
+    as_published = client.post(url("policy-preview", container.uid), same, follow=True)
+    other = client.post(url("policy-preview", container.uid), {**same, "sessions_days": "80"}, follow=True)
+
+    assert Run.objects.order_by("number").first().policy_version.number == 1
+    assert "version 1" in text_of(as_published)
+    assert "It cannot be carried out: Preview" in text_of(other)
+    assert client.post(url("run-start", Run.objects.order_by("number").last().number)).status_code == 302
