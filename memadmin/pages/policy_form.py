@@ -38,7 +38,7 @@ class PolicyForm(forms.Form):
     def __init__(self, *args: Any, standing: RetentionPolicy | None = None, **kwargs: Any) -> None:
         """`standing` is the policy in force: what it leaves out and the form does not limit stays left out."""
         super().__init__(*args, **kwargs)
-        self._standing = to_document(standing) if standing else {}
+        self._standing: dict[str, Any] = to_document(standing) if standing else {}
         for name, _, label, unit in LIMITS:
             number = forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"})
             self.fields[name] = forms.CharField(required=False, max_length=20, label=label, help_text=unit, widget=number)

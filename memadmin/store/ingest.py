@@ -297,7 +297,7 @@ class _Batch:
             return uuid.uuid4()
         return item_uid(self.container.uid, item.item_type, item.user_id, item.external_id)
 
-    def _stored(self, model: type[models.Model], items: Mapping[uuid.UUID, Incoming]) -> dict[uuid.UUID, dict[str, Any]]:
+    def _stored(self, model: type[models.Model], items: Mapping[uuid.UUID, Incoming | IncomingArchived]) -> dict[uuid.UUID, dict[str, Any]]:
         """Find which items are there already. Raises UidTaken when one belongs to another user."""
         found = {row["uid"]: row for row in model._default_manager.filter(uid__in=list(items)).values()}
         for uid, row in found.items():
