@@ -127,6 +127,12 @@ def test_shown_points_add_up_where_rounding_each_alone_would_not():
     assert sorted(shown.points) == [Decimal("0.33"), Decimal("0.33"), Decimal("0.34")]
 
 
+def test_what_rounding_leaves_over_goes_to_the_term_that_lost_most_by_it():
+    shown = score_now(memory(1, read_days_ago=0, hits=100, importance=1.0), weights=Weights(0.331, 0.338, 0.331)).shown(2)
+
+    assert shown.points == (Decimal("0.33"), Decimal("0.34"), Decimal("0.33"))
+
+
 @given(facts=facts, weights=weights, half_life=half_lives, now=moments, places=st.integers(0, 6))
 def test_shown_points_always_add_up_and_none_is_off_by_a_whole_step(facts, weights, half_life, now, places):
     result = score(facts, weights=weights, half_life=half_life, now=now)
