@@ -16,10 +16,9 @@ from django.db.models.expressions import RawSQL
 
 from retention.rules import RelevanceRule
 
-MICROSECONDS_PER_HOUR = 3_600_000_000
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 # PostgreSQL refuses results that underflow. These are long past half a unit in the sixth place.
-SMALLEST_EXPONENT = -700.0
+MOST_HALF_LIVES = 1000.0
 SMALLEST_IMPORTANCE = 1e-300
 SMALLEST_WEIGHT = 1e-12
 
@@ -40,18 +39,19 @@ def micros_sql(column: str) -> str:
 
 def access_sql(rule: RelevanceRule, *, alias: str) -> str:
     """Return SQL for the access that counts, in microseconds: the last one, else one half-life before creation, else NULL."""
-    half_life = round(rule.half_life_hours * MICROSECONDS_PER_HOUR)
+    half_life = rule.half_life // timedelta(microseconds=1)
     return f"COALESCE({micros_sql(f'{alias}.last_accessed_at')}, {micros_sql(f'{alias}.created_at')} - {half_life})"
 
 
 def score_sql(rule: RelevanceRule, *, now: datetime, alias: str) -> str:
     """Return SQL for the score at `now` in millionths, a whole number."""
-    weights = rule.weights
-    per_microsecond = -math.log(2) / (rule.half_life_hours * MICROSECONDS_PER_HOUR)
+    weights, half_life = rule.weights, rule.half_life // timedelta(microseconds=1)
     age = f"({microseconds(now)} - {access_sql(rule, alias=alias)})"
+    # The same functions on the same floats as in Python: another form of the formula differs in the last bit, and on a tie in who goes.
     # A last access in the future counts as now, and a memory without any date as just read.
-    recency = f"COALESCE(exp({_greatest()}({SMALLEST_EXPONENT!r}, {_least()}(0.0, {age} * {_float(per_microsecond)}))), 1.0)"
-    frequency = f"{_least()}(1.0, ln({_float(1.0)} + {alias}.hits) * {_float(1 / math.log(101))})"
+    half_lives = f"{_least()}({_float(MOST_HALF_LIVES)}, {_greatest()}(0, {age}) / {_float(float(half_life))})"
+    recency = f"COALESCE(power({_float(0.5)}, {half_lives}), 1.0)"
+    frequency = f"{_least()}(1.0, ln({_float(1.0)} + {alias}.hits) / {_float(math.log(101))})"
     importance = f"{_greatest()}({alias}.importance, {_float(SMALLEST_IMPORTANCE)})"
     terms = ((weights.recency, recency), (weights.frequency, frequency), (weights.importance, importance))
     total = " + ".join(f"{_float(weight if weight > SMALLEST_WEIGHT else 0.0)} * {term}" for weight, term in terms)

@@ -9,7 +9,6 @@ from memadmin.store.scoring import micros_sql, microseconds
 from retention.records import MemoryFacts
 from retention.rules import RelevanceRule
 from retention.scoring import Weights, score
-from tests.databases import is_sqlite
 from tests.factories import NOON, a_memory, make_container, store
 
 pytestmark = pytest.mark.django_db
@@ -50,17 +49,19 @@ def test_the_database_scores_as_the_rules_do(db, rows, rule):
 
     for row in LongTermMemory.objects.of_container(container).scored(rule, now=NOON):
         expected = score(facts_of(row), weights=rule.weights, half_life=rule.half_life, now=NOON)
-        # Two libraries' exp() may differ in the last bit, which shows only if a score lies on the edge of a millionth.
-        edge = abs(expected.total * 1e6 + 0.5 - round(expected.total * 1e6 + 0.5)) < 1e-6
-        assert row.score == expected.millionths or (edge and abs(row.score - expected.millionths) == 1)
+        assert row.score == expected.millionths
 
 
-@pytest.mark.skipif(is_sqlite(), reason="SQLite has no numeric type")
-def test_nothing_of_the_score_is_computed_in_numeric_which_is_many_times_slower():
-    plan = LongTermMemory.objects.scored(RelevanceRule(), now=NOON).values_list("score").explain(verbose=True)
+def test_scores_that_lie_exactly_between_two_millionths_go_the_same_way(db):
+    rule = RelevanceRule(weights=Weights(0.02, 0.18, 0.8))
+    rows = [(half_lives, hits) for half_lives in range(13) for hits in (0, 1, 9, 99, 100)]
+    store(
+        make_container(),
+        *(a_memory(last_accessed_at=NOON - age * rule.half_life, hits=hits, importance=0.35) for age, hits in rows),
+    )
 
-    assert "exp(" in plan
-    assert "numeric" not in plan
+    for row in LongTermMemory.objects.scored(rule, now=NOON):
+        assert row.score == score(facts_of(row), weights=rule.weights, half_life=rule.half_life, now=NOON).millionths
 
 
 @pytest.mark.parametrize(
