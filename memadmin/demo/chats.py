@@ -11,7 +11,8 @@ from random import Random
 
 from memadmin.demo import words
 from memadmin.demo.customers import Customer
-from memadmin.demo.scribe import Chat, Scene, Scribe
+from memadmin.demo.scenes import Chat, Scene
+from memadmin.demo.scribe import Scribe
 from memadmin.demo.topics import Fact, Topic
 from memadmin.store.ingest import Arrival
 from memadmin.store.intake import IncomingUser

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import islice
@@ -13,11 +13,11 @@ from django.db import transaction
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
+from memadmin.demo import governing
 from memadmin.demo.recipe import CLINIC, LOYALTY, MAIN, Recipe
-from memadmin.store import configuration, ingest, policies
+from memadmin.store import ingest, policies
 from memadmin.store.ingest import Arrival
-from memadmin.store.models import Container, ItemType
-from retention.policy import MemoryType, RelevanceRule, RetentionPolicy, RetentionRule
+from memadmin.store.models import Container, ItemType, PolicyState
 
 ACTOR = "command/make_demo"
 BATCH = 4_000  # items in one transaction
@@ -65,13 +65,19 @@ def load(wanted: Recipe, *, now: datetime, on_batch: Callable[[int], None] = lam
         loaded.was_there = True
         return loaded
     containers = {name: _open(name, recipe, now=now) for name in (MAIN, CLINIC, LOYALTY)}
+    if not governing.has_begun(containers[MAIN]):
+        _fill(containers, loaded, now=now, on_batch=on_batch)
+    loaded.in_force = governing.govern(containers[MAIN], recipe, demo=containers.values(), actor=ACTOR, now=now)
+    _complete(containers, recipe, now=now)
+    return loaded
+
+
+def _fill(containers: Mapping[str, Container], loaded: Loaded, *, now: datetime, on_batch: Callable[[int], None]) -> None:
     for name, container in containers.items():
-        for batch in _batches(recipe.items(name, actor=ACTOR)):
+        for batch in _batches(loaded.recipe.items(name, actor=ACTOR)):
             written = ingest.write(container, batch, actor=ACTOR, now=now)
             loaded.new += written.new
             on_batch(written.new[ItemType.LONG_TERM] + written.unchanged[ItemType.LONG_TERM])
-    loaded.in_force = _govern(containers, recipe, now=now)
-    return loaded
 
 
 def _external_id(name: str) -> str:
@@ -99,38 +105,14 @@ def _batches(items: Iterable[Arrival]) -> Iterator[list[Arrival]]:
 
 
 @transaction.atomic
-def _govern(containers: dict[str, Container], recipe: Recipe, *, now: datetime) -> bool:
-    """Switch retention on and put the policies in force, and note that the demo is complete.
-
-    Where other containers live, a switch that is off stays off: to turn it on could evict what is not the demo's.
-    """
-    policy = main_policy(recipe)
-    alone = not Container.objects.exclude(pk__in=[container.pk for container in containers.values()]).exists()
-    if alone:
-        configuration.change("retention_enabled", True, actor=ACTOR, now=now)
-    in_force = bool(configuration.value("retention_enabled"))
-    if in_force:
-        policies.publish(containers[MAIN], policy, actor=ACTOR, now=now, base=None, note="The demo's policy")
-    else:
-        policies.save_draft(containers[MAIN], policy, actor=ACTOR, now=now, note="The demo's policy")
-    policies.opt_out(containers[LOYALTY], actor=ACTOR, now=now, base=None)
+def _complete(containers: Mapping[str, Container], recipe: Recipe, *, now: datetime) -> None:
+    """Note that the demo is all there."""
+    if containers[LOYALTY].policy_state == PolicyState.NEVER_SET:
+        policies.opt_out(containers[LOYALTY], actor=ACTOR, now=now, base=None)
     log.append(
         Action.DEMO_LOADED,
         actor=ACTOR,
         target=f"containers/{containers[MAIN].uid}",
         at=now,
         counts={"users": recipe.users, "memories": recipe.memories, "seed": recipe.seed},
-    )
-    return in_force
-
-
-def main_policy(recipe: Recipe) -> RetentionPolicy:
-    """Return the policy of the main container: every rule of it has something to do."""
-    return RetentionPolicy(
-        rules={
-            MemoryType.SESSIONS: RetentionRule(retention_days=180, max_count=None),
-            MemoryType.LONG_TERM: RetentionRule(retention_days=None, max_count=None),
-            MemoryType.HISTORY: RetentionRule(retention_days=None, max_count=min(10_000_000, max(1, recipe.memories))),
-        },
-        relevance=RelevanceRule(),
     )

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from memadmin.demo.kinds import HEALTH, ORDER, QUESTION, SMALL_TALK, Kind
-from memadmin.demo.scribe import Scene
+from memadmin.demo.scenes import Scene
 from memadmin.store.ingest import Arrival
 from memadmin.store.intake import IncomingHistory, IncomingMemory, IncomingPin, IncomingWorking
 from memadmin.store.models import PayloadType

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid5
 
 from memadmin.demo import chats, customers, oddities, pharmacy, side_shops, worked_example
-from memadmin.demo.scribe import Scene
+from memadmin.demo.scenes import Scene
 from memadmin.store.ingest import Arrival
 
 MAIN, CLINIC, LOYALTY = "pharmacy-support", "clinic-booking", "loyalty-chat"
@@ -18,6 +18,8 @@ MOST = 100_000_000
 _NAMESPACE = UUID("5b1f3c0e-9a64-5d0b-8c1e-6f2d7a904b11")
 _CAST_MEMORIES = worked_example.MEMORIES + oddities.MEMORIES + sum(customer.memories for customer in customers.CAST)
 _CAST_USERS = 1 + len(customers.CAST)
+# From here on only some chats of ordinary customers come with their messages and history; of the others the memories alone are left.
+WHOLE_UP_TO, WHOLE_BEYOND = 50_000, 0.25
 CAST_FROM_USERS, CAST_FROM_MEMORIES = 40, 1_500  # below this everybody is an ordinary customer
 
 
@@ -54,6 +56,11 @@ class Recipe:
         """True when it is large enough for the worked example and the customers with special ids."""
         return self.users >= CAST_FROM_USERS and self.memories >= CAST_FROM_MEMORIES
 
+    @property
+    def whole(self) -> float:
+        """Return the share of ordinary chats of which everything is kept."""
+        return 1.0 if self.memories <= WHOLE_UP_TO else WHOLE_BEYOND
+
     def uid(self, name: str) -> UUID:
         """Return the uid of a container: the same recipe makes the same rows, whatever the day."""
         return uuid5(_NAMESPACE, f"{name}/{self.seed}/{self.users}/{self.memories}")
@@ -66,6 +73,7 @@ class Recipe:
             yield from oddities.write_oddities(scene)
             for customer in customers.CAST:
                 yield from chats.write_customer(customer, scene)
+        scene = replace(scene, whole=self.whole)
         users, memories = self.ordinary(name)
         topics = {MAIN: pharmacy.PHARMACY, CLINIC: side_shops.CLINIC, LOYALTY: side_shops.LOYALTY}[name]
         for customer in customers.ordinary_customers(users, memories, seed=self.seed, topics=topics):

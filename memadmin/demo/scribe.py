@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from random import Random
 from typing import Any
@@ -14,55 +14,19 @@ from uuid import UUID
 from memadmin.demo import words
 from memadmin.demo.customers import Customer
 from memadmin.demo.kinds import SMALL_TALK, SUMMARY, Kind
-from memadmin.demo.topics import Fact, Topic
+from memadmin.demo.scenes import Chat, Scene
+from memadmin.demo.topics import Fact
 from memadmin.store.identity import item_uid
 from memadmin.store.ingest import Arrival
 from memadmin.store.intake import IncomingHistory, IncomingMemory, IncomingPin, IncomingSession, IncomingWorking, Source
 from memadmin.store.models import HistoryAction, ItemType, TimeNote
 
 EXTRACTOR = "job/consolidate"
-BETWEEN_EXCHANGES = timedelta(seconds=90)
 EXTRACTION = timedelta(seconds=40)
 SESSION_PINNED, CHANGED, DOUBLE = 0.15, 0.08, 0.02
+Sources = Mapping[int, tuple[Source, ...]]  # by exchange, and of the whole chat
+ALL = -1
 WRONG_CLOCK, UNDATED, DAY_ONLY = 0.003, 0.003, 0.005  # what agents send is not always perfect
-
-
-@dataclass(frozen=True, slots=True)
-class Scene:
-    """What all items of one container have in common."""
-
-    container_uid: UUID
-    name: str
-    seed: int
-    as_of: datetime
-    actor: str
-
-    @property
-    def agent(self) -> str:
-        return f"{self.name}-agent"
-
-
-@dataclass(frozen=True, slots=True)
-class Chat:
-    topic: Topic
-    facts: tuple[Fact, ...]  # what the agent kept of it
-    ref: str
-    began_at: datetime
-    slots: dict[str, str]
-
-    @property
-    def session_ref(self) -> str:
-        return f"chat-{self.ref}"
-
-    def message_ref(self, exchange: int) -> str:
-        return f"chat-{self.ref}-m{exchange}"
-
-    def said_at(self, exchange: int) -> datetime:
-        return self.began_at + exchange * BETWEEN_EXCHANGES
-
-    def fill(self, text: str) -> str:
-        filled = text.format_map(self.slots)
-        return filled[0].upper() + filled[1:]
 
 
 class Scribe:
@@ -78,21 +42,24 @@ class Scribe:
         self.newer: dict[str, UUID] = {}
 
     def write(self, chat: Chat) -> Iterator[Arrival]:
+        if self.scene.whole < 1 and self.rng.random() >= self.scene.whole:
+            yield from (memory for _, memory in self._memories(chat, {}))
+            return
         session = self._uid(ItemType.SESSION, chat.session_ref)
         messages = [self._uid(ItemType.WORKING, chat.message_ref(number)) for number in range(len(chat.topic.exchanges))]
         yield self.session(chat, session)
         for number, uid in enumerate(messages):
             yield self.working(chat, number, uid)
-        for number, fact in enumerate(chat.facts):
-            from_all = fact.kind is SUMMARY  # other facts come from the one message in which they were said
-            source = (
-                Source(item_type=ItemType.SESSION, uid=session)
-                if from_all
-                else Source(item_type=ItemType.WORKING, uid=messages[fact.exchange])
-            )
-            memory = self.memory(chat, fact, f"mem-{chat.ref}-{number}", source)
+        sources = {number: (Source(item_type=ItemType.WORKING, uid=uid),) for number, uid in enumerate(messages)}
+        for fact, memory in self._memories(chat, {ALL: (Source(item_type=ItemType.SESSION, uid=session),), **sources}):
             yield memory
             yield from self.history(chat, fact, memory)
+
+    def _memories(self, chat: Chat, sources: Sources) -> Iterator[tuple[Fact, IncomingMemory]]:
+        """A summary comes from the whole session, any other fact from the message in which it was said."""
+        for number, fact in enumerate(chat.facts):
+            source = sources.get(ALL if fact.kind is SUMMARY else fact.exchange, ())
+            yield fact, self.memory(chat, fact, f"mem-{chat.ref}-{number}", source)
 
     def session(self, chat: Chat, uid: UUID) -> IncomingSession:
         reason = chat.topic.pin_reason if self.rng.random() < SESSION_PINNED else None
@@ -129,7 +96,7 @@ class Scribe:
             tags={"topic": chat.topic.name},
         )
 
-    def memory(self, chat: Chat, fact: Fact, ref: str, source: Source) -> IncomingMemory:
+    def memory(self, chat: Chat, fact: Fact, ref: str, sources: tuple[Source, ...]) -> IncomingMemory:
         kind = fact.kind
         uid = self._uid(ItemType.LONG_TERM, ref)
         created_at = chat.said_at(fact.exchange) + EXTRACTION
@@ -153,7 +120,7 @@ class Scribe:
             hits=hits,
             last_accessed_at=last_accessed_at,
             pin=self._pin(kind.pin_reason, created_at) if kind.pin_reason else None,
-            sources=(source,),
+            sources=sources,
             **self._succession(kind, uid),
         )
         return self._with_flaw(memory)

@@ -14,10 +14,11 @@ from random import Random
 from memadmin.demo import chats, pharmacy, words
 from memadmin.demo.customers import RECENT, Customer
 from memadmin.demo.kinds import ADDRESS, ALLERGY, COMPLAINT, QUESTION, SMALL_TALK
-from memadmin.demo.scribe import Chat, Scene, Scribe
+from memadmin.demo.scenes import Chat, Scene
+from memadmin.demo.scribe import Scribe
 from memadmin.demo.topics import Fact, Topic
 from memadmin.store.ingest import Arrival
-from memadmin.store.intake import IncomingMemory
+from memadmin.store.intake import IncomingMemory, IncomingPin, IncomingSession
 
 USER_ID = "rosa.delgado"
 NEW, OLD_NOTES, ALLERGIES = 6, 4, 1
@@ -100,6 +101,9 @@ def write_worked_example(scene: Scene) -> Iterator[Arrival]:
 
 
 def _as_used(arrival: Arrival, scene: Scene) -> Arrival:
+    if isinstance(arrival, IncomingSession) and arrival.external_id == "chat-rosa-first":
+        pin = IncomingPin(reason="First contact: this is where the allergy was told.", actor=scene.actor, created_at=scene.as_of)
+        return replace(arrival, pin=pin)
     if not isinstance(arrival, IncomingMemory):
         return arrival
     hits, days = _USE[str(arrival.external_id)]

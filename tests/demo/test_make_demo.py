@@ -5,6 +5,9 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from memadmin.access.models import Person
+from memadmin.access.roles import Role
+from memadmin.demo.management.commands.make_demo import WHAT_FOR
 from memadmin.store.counts import store_counts
 
 pytestmark = pytest.mark.django_db
@@ -17,10 +20,10 @@ def run(**options):
 
 
 def test_it_says_what_the_store_holds_now():
-    printed = run(users=5, memories=1_100)
+    printed = run(users=5, memories=20)
 
     assert "Loaded the demo" in printed
-    assert "1,100" in printed
+    assert "sessions" in printed
 
 
 def test_a_second_run_says_that_nothing_was_added():
@@ -32,9 +35,8 @@ def test_a_second_run_says_that_nothing_was_added():
 def test_without_numbers_it_takes_the_demo_that_is_there():
     run(users=5, memories=20, seed=7)
 
-    run()
-
-    assert store_counts()["long_term"] == 20
+    assert "Nothing was added" in run()
+    assert store_counts()["subjects"] == 5
 
 
 def test_another_seed_is_refused():
@@ -58,4 +60,28 @@ def test_as_json_it_prints_one_object():
 
     assert answer["already_there"] is False
     assert answer["recipe"]["seed"] == 3
-    assert answer["added"]["long-term"] == answer["store"]["long_term"] == 20
+    assert answer["added"]["long-term"] == 20
+    assert answer["store"]["subjects"] == 5
+    assert answer["people"] == []
+
+
+def test_with_people_it_prints_logins_and_what_each_is_for():
+    printed = run(users=5, memories=20, people=True)
+
+    assert Person.objects.filter(demo=True).count() == 6
+    for person in Person.objects.all():
+        assert f"  {person.login} " in printed
+    assert "Auditor: reads everything that was done, changes nothing" in printed
+
+
+def test_every_role_says_what_it_is_for():
+    assert set(WHAT_FOR) == set(Role)
+
+
+def test_a_second_run_with_people_gives_new_passwords():
+    first = json.loads(run(users=5, memories=20, people=True, json=True))["people"]
+
+    second = json.loads(run(people=True, json=True))["people"]
+
+    assert [each["login"] for each in first] == [each["login"] for each in second]
+    assert not {each["password"] for each in first} & {each["password"] for each in second}

@@ -4,7 +4,7 @@ from uuid import uuid4
 import pytest
 
 from memadmin.demo.recipe import MAIN
-from memadmin.demo.scribe import Scene
+from memadmin.demo.scenes import Scene
 from memadmin.demo.worked_example import write_worked_example
 from memadmin.store.intake import IncomingMemory
 from memadmin.store.tokens import estimate
