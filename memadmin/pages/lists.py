@@ -50,7 +50,7 @@ def paging(request: HttpRequest, page: Slice, *, total: int, noun: str, **carrie
 
 def in_order(rows: QuerySet[Any], page: Slice) -> list[Any]:
     """Fetch the rows of a page, in its order. One that has gone meanwhile is left out."""
-    found = {row.pk: row for row in rows.filter(pk__in=page.ids)}
+    found = {row["pk"] if isinstance(row, dict) else row.pk: row for row in rows.filter(pk__in=page.ids)}
     return [found[key] for key in page.ids if key in found]
 
 

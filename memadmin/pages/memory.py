@@ -121,9 +121,10 @@ def _part(request: PersonRequest, memory: LongTermMemory, *, now: datetime) -> H
 
 def _row(request: PersonRequest, memory: LongTermMemory, *, now: datetime) -> HttpResponse:
     standing = standing_of(request.user, memory.subject.uid)
-    rows = table_rows(standing, now=now, may_read=request.user.may(Right.MEMORY_READ_TEXT)).filter(pk=memory.pk)
-    (row,) = listed(list(rows), standing, now=now)
-    context = {"row": row, "may_read": request.user.may(Right.MEMORY_READ_TEXT), "now": now, "standing": standing}
+    may_read = request.user.may(Right.MEMORY_READ_TEXT)
+    rows = table_rows(standing, now=now, may_read=may_read).filter(pk=memory.pk)
+    (row,) = listed(rows, standing, now=now)
+    context = {"memory": row, "may_read": may_read, "may_pin": request.user.may(Right.MEMORY_PIN), "now": now, "standing": standing}
     return render_page(request, "memories/row.html", "memories/_row.html", context)
 
 
@@ -141,7 +142,7 @@ def _detail(
         "subject": standing.subject,
         "outlook": outlook_of(memory, standing, now=now),
         "pin": pin,
-        "form": form or PinForm(),
+        "pin_form": form or PinForm(),
         "sources": sources_of(request, memory),
         "history": history[:HISTORY_SHOWN],
         "more_history": len(history) > HISTORY_SHOWN,

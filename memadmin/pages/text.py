@@ -14,6 +14,11 @@ _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _FLAG_LETTERS = range(0x1F1E6, 0x1F200)
 _FLAG_TAGS = range(0xE0020, 0xE0080)
 _HANGUL_LEADS, _HANGUL_TAILS = range(0x1100, 0x1160), range(0x1160, 0x1200)
+# Characters that stand alone in any company, from the usual scripts: a text of these alone need not be looked at one by one.
+_ALONE = re.compile(
+    "[\x00-\u02ff\u0370-\u0482\u048a-\u0590\u05d0-\u060f\u0620-\u064a\u0660-\u066f\u0671-\u06d5\u1e00-\u200c\u2010-\u20cf"
+    "\u2100-\u2cee\u3000-\u3029\u3030-\u3098\u309b-\ua66e\uac00-\ud7a3\uff00-\uffef]*"
+)
 _OVERRIDES = "\u202d\u202e"  # they make text read backwards: shown, never obeyed
 _CONTROLS = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_OVERRIDES}]")
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[\w.+-]+)*(;base64)?,([A-Za-z0-9+/=_%.~!*'()-]{64,})")
@@ -26,7 +31,7 @@ def excerpt(text: str | None, length: int = 160, *, more: bool = False) -> str:
     `more` says that the text is itself only a beginning, cut anywhere by the database.
     """
     flat = visible(text, keep_lines=False)
-    kept = list(islice(clusters(flat), length + 1))
+    kept = flat[: length + 1] if _ALONE.fullmatch(flat) else list(islice(clusters(flat), length + 1))
     if len(kept) > length or (more and len(kept) > 1):
         return "".join(kept[:-1]).rstrip() + ELLIPSIS
     return flat

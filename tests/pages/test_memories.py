@@ -133,6 +133,15 @@ def test_an_address_that_was_tampered_with_still_shows_the_list(query):
     assert page_of(support(), subject_of(container), **query).status_code == 200
 
 
+def test_a_wrong_filter_opens_no_pin_form():
+    container = make_container()
+    make_memory(container)
+
+    page = text_of(page_of(support(), subject_of(container), q="x" * 900))
+
+    assert '<details class="pin-box">' in page
+
+
 def test_htmx_gets_the_table_alone_and_a_history_restore_the_whole_page():
     container = make_container()
     make_memory(container)

@@ -1,4 +1,5 @@
 from datetime import timedelta
+from uuid import uuid4
 
 import pytest
 from django import forms
@@ -92,6 +93,12 @@ def test_an_address_changes_one_parameter_and_keeps_the_others(tag, address):
 
 def test_a_link_leaves_out_empty_parameters():
     assert render("{% link 'pages:help' q='a b' state='' %}") == "/help/?q=a+b"
+
+
+def test_the_address_of_a_row_is_the_one_that_url_gives():
+    uid = uuid4()
+
+    assert render("{% page_of 'pages:memory-pin' uid %}", uid=uid) == render("{% url 'pages:memory-pin' uid %}", uid=uid)
 
 
 def test_a_word_leads_to_its_explanation():

@@ -20,6 +20,12 @@ def test_what_people_see_as_one_character_is_never_cut(character):
     assert excerpt(character * 5, 3) == character * 3 + "…"
 
 
+def test_what_is_taken_to_stand_alone_joins_nothing():
+    alone = [char for char in map(chr, range(0x10000)) if text._ALONE.fullmatch(char)]
+
+    assert [char for char in alone if len(list(text.clusters(f"a{char}"))) + len(list(text.clusters(f"\u1112{char}"))) < 4] == []
+
+
 def test_a_short_text_stays_whole():
     assert excerpt("likes tea", 9) == "likes tea"
 
