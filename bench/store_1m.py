@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -26,6 +27,7 @@ import psycopg
 from psycopg import sql
 
 ROOT = Path(__file__).resolve().parent.parent
+SUFFIX = "bench_1m"
 LOADED = "memadmin bench: loaded"
 CONTAINER = 1
 BATCH = 20_000  # rows a transaction
@@ -35,10 +37,11 @@ NEVER_RECALLED, PINNED = 0.4, 0.01  # shares
 LENGTHS = range(230, 632)  # characters; 430 on average
 CHARACTERS_PER_TOKEN = 5.5
 STRATEGIES = ("SEMANTIC", "USER_PREFERENCE", "SUMMARY")
-WORDS = (
+WORDS = re.findall(
+    r"\w+",
     "asked about the delivery of an order and prefers the evening after six because of work at the pharmacy near the station "
-    "repeat prescription insurance card refund allergy penicillin tablets dosage package courier neighbour invoice address"
-).split()
+    "repeat prescription insurance card refund allergy penicillin tablets dosage package courier neighbour invoice address",
+)
 COLUMNS = {
     "store_session": "uid, external_id, namespace, created_at, time_note, stored_at, revision, state, metadata, agents, additional_info, "
     "last_updated_at, pinned, held, container_id, subject_id",
@@ -46,8 +49,8 @@ COLUMNS = {
     "tokens_method, importance, importance_source, hits, last_accessed_at, last_updated_at, pinned, held, container_id, subject_id",
     "store_pin": "target_type, target_uid, reason, actor, created_at, container_id, subject_id",
     "store_provenance": "derived_type, derived_uid, source_type, source_uid, container_id, subject_id",
-    "store_subject": "uid, user_id, canonical_id, sessions, pinned_sessions, working, messages, long_term, pinned_long_term, tokens, history, "
-    "archived, container_id",
+    "store_subject": "uid, user_id, canonical_id, sessions, pinned_sessions, working, messages, long_term, pinned_long_term, tokens, "
+    "history, archived, container_id",
 }
 
 
@@ -72,12 +75,11 @@ class Batch:
         self.lines[table].append("\t".join(map(str, values)))
 
 
-def ready(*, reuse: bool = False, share: float = 1.0) -> str:
-    """Make and fill the database, or with `reuse` take the one that is there, and return its address."""
-    address = address_beside("bench_1m")
+def ready(address: str, *, reuse: bool = False, share: float = 1.0) -> None:
+    """Make and fill the database at this address; with `reuse` take the one that is there."""
     if reuse and is_loaded(address):
         migrate(address)
-        return address
+        return
     begun = time.perf_counter()
     recreate(address)
     migrate(address)
@@ -87,14 +89,11 @@ def ready(*, reuse: bool = False, share: float = 1.0) -> str:
         server.execute("CHECKPOINT")
         server.execute(sql.SQL("COMMENT ON DATABASE {} IS {}").format(sql.Identifier(name_of(address)), sql.Literal(LOADED)))
     say(f"{name_of(address)} is loaded after {time.perf_counter() - begun:.0f} s.")
-    return address
 
 
-def clone(address: str, suffix: str) -> str:
-    """Copy the loaded database, file by file, to one with another suffix, and return the address. Nobody may be connected to it."""
-    copy = address_beside(suffix)
+def clone(address: str, copy: str) -> None:
+    """Copy a database, file by file, to another address. Nobody may be connected to it."""
     recreate(copy, template=name_of(address))
-    return copy
 
 
 def drop(address: str) -> None:
@@ -131,7 +130,7 @@ def is_loaded(address: str) -> bool:
 
 def migrate(address: str) -> None:
     command = [sys.executable, str(ROOT / "manage.py"), "migrate", "--verbosity", "0"]
-    subprocess.run(command, env={**os.environ, "DATABASE_URL": address}, check=True)
+    subprocess.run(command, env={**os.environ, "DATABASE_URL": address, "DJANGO_SETTINGS_MODULE": "memadmin.settings"}, check=True)
 
 
 def users_of(share: float) -> list[User]:
@@ -221,4 +220,6 @@ def say(text: str = "", **how: object) -> None:
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--share", type=float, default=1.0, help="0.01 for a store of a hundredth of the size, for a try")
-    print(ready(share=arguments.parse_args().share))
+    store = address_beside(SUFFIX)
+    ready(store, share=arguments.parse_args().share)
+    print(name_of(store))
