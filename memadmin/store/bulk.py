@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -42,10 +43,28 @@ def _preparer(field: models.Field[Any, Any]) -> Callable[[Any], Any]:
     """Return what turns a Python value into a database one. Plain numbers and texts need nothing."""
     if isinstance(field, models.JSONField) and not field.null:
         # A source may say `null` where an object is usual: that is JSON's null, not an absent value.
-        return lambda value: "null" if value is None else field.get_db_prep_save(value, connection)
+        return lambda value: _plain_json(value) or field.get_db_prep_save(value, connection)
     if isinstance(field, models.JSONField | models.DateTimeField | models.UUIDField | models.BinaryField):
         return lambda value: field.get_db_prep_save(value, connection)
     return lambda value: value
+
+
+def _plain_json(value: Any) -> str | None:
+    """Return the JSON of what most columns hold, none or an empty object or list, without the cost of an encoder."""
+    if value is None:
+        return "null"
+    if value or not isinstance(value, dict | list):
+        return None
+    return "{}" if isinstance(value, dict) else "[]"
+
+
+def pair_table(pairs: Iterable[tuple[int, str | None]]) -> tuple[str, list[Any]]:
+    """Return SQL for a table of any number of pairs, with the columns `number` and `text`, and its parameters."""
+    found = list(pairs)
+    if connection.vendor == "postgresql":
+        sql = "SELECT number, text FROM unnest(%s::bigint[], %s::text[]) AS pairs (number, text)"
+        return sql, [[number for number, _ in found], [text for _, text in found]]
+    return "SELECT json_extract(value, '$[0]') AS number, json_extract(value, '$[1]') AS text FROM json_each(%s)", [json.dumps(found)]
 
 
 def id_list(column: str, ids: Sequence[int]) -> tuple[str, list[Any]]:

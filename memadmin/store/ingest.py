@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import F, JSONField, Value
 
 from memadmin.audit import log
@@ -101,6 +101,7 @@ class _Batch:
         self.now = now
         self.subjects: dict[str | None, int] = {}
         self.sessions: dict[SessionKey, int] = {}
+        self.made: set[int] = set()  # sessions that this batch has made
         self.moves = counters.Moves()
         self.written = Written()
 
@@ -149,13 +150,13 @@ class _Batch:
         self.written.new[ItemType.SESSION] += len(new)
         self._write_pins(new)
         self.sessions = {key: row["id"] for key, row in self._stored_sessions(wanted).items()}
+        self.made = {key for name, key in self.sessions.items() if name not in stored}
 
     def _stored_sessions(self, wanted: Mapping[SessionKey, IncomingSession]) -> dict[SessionKey, dict[str, Any]]:
         """Find sessions by the id that the agent gave them, within their user."""
         users = {subject: user_id for user_id, subject in self.subjects.items()}
-        rows = Session.objects.filter(subject_id__in=users, external_id__in={key[1] for key in wanted}).values()
-        found = {(users[row["subject_id"]], row["external_id"]): row for row in rows}
-        return {key: found[key] for key in wanted if key in found}
+        rows = Session.objects.named((self.subjects[user_id], external_id) for user_id, external_id in wanted).values()
+        return {(users[row["subject_id"]], row["external_id"]): row for row in rows}
 
     def write_working(self, given: Sequence[IncomingWorking]) -> None:
         items = self._by_uid(given)
@@ -185,11 +186,13 @@ class _Batch:
     def _touch_sessions(self, touched: Mapping[int, datetime | None]) -> None:
         """New content makes a session young again. Content without a time moves its revision only."""
         changed = []
-        for session in Session.objects.filter(id__in=touched).only("id", "last_updated_at"):
-            session.last_updated_at = merging.later(session.last_updated_at, touched[session.pk])
-            session.revision = F("revision") + 1
-            changed.append(session)
-        Session.objects.bulk_update(changed, ["last_updated_at", "revision"], batch_size=200)
+        for key, last in Session.objects.filter(id__in=touched).values_list("id", "last_updated_at"):
+            latest = merging.later(last, touched[key])
+            if latest != last or key not in self.made:
+                changed.append((connection.ops.adapt_datetimefield_value(latest), key))
+        if changed:
+            with connection.cursor() as cursor:  # a tenth of what `bulk_update` takes
+                cursor.executemany("UPDATE store_session SET last_updated_at = %s, revision = revision + 1 WHERE id = %s", changed)
 
     def write_memories(self, given: Sequence[IncomingMemory]) -> None:
         items = self._by_uid(given)

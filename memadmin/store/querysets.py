@@ -9,7 +9,9 @@ from uuid import UUID
 
 from django.db import models
 from django.db.models import F, Sum
+from django.db.models.expressions import RawSQL
 
+from memadmin.store.bulk import pair_table
 from memadmin.store.scoring import score_expression
 from retention.rules import RelevanceRule
 
@@ -60,6 +62,13 @@ class PinnableQuerySet(ItemQuerySet):
 
 
 class SessionQuerySet(PinnableQuerySet):
+    def named(self, names: Iterable[tuple[int, str | None]]) -> Self:
+        """Sessions by the key of their subject and the id that the agent gave them, any number of them."""
+        pairs, parameters = pair_table(names)
+        # Two lists with IN would be tried in every combination.
+        ids = f"SELECT s.id FROM ({pairs}) AS wanted JOIN store_session AS s ON s.subject_id = number AND s.external_id = text"
+        return self.filter(id__in=RawSQL(ids, parameters))
+
     def newest_first(self) -> Self:
         return self.order_by(F("last_updated_at").desc(nulls_last=True), "-id")
 

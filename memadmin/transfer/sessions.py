@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Max
+from django.db.models import Max, Q
 
 from memadmin.store import ingest
 from memadmin.store.intake import IncomingSession, IncomingWorking
@@ -26,6 +26,8 @@ Key = tuple[int, str | None, str]
 
 @dataclass
 class _Known:
+    is_stored: bool = False
+    is_titled: bool = False  # the first title of a file counts
     next_number: int = 0
     created_at: datetime | None = None
     metadata: Any = field(default_factory=dict)
@@ -59,16 +61,19 @@ class SessionBook:
         return [session, placed] if session else [placed]
 
     def _sessions(self, container: Container, gathered: dict[Key, list[Said]]) -> dict[Key, IncomingSession]:
-        """Return what the batch says of its sessions: all of it at first sight, later only an earlier beginning."""
-        unknown = [key for key in gathered if key not in self._known]
-        self._known.update(self._look_up(container, unknown))
+        """Return what the batch adds to its sessions: all of it at first sight, later only an earlier beginning."""
+        unknown = {key for key in gathered if key not in self._known}
+        if unknown:
+            self._known.update(self._look_up(container, unknown))
         sessions = {}
         for key, said in gathered.items():
             known = self._known[key]
             session = _gather(key, said, known)
-            if key in unknown or _is_earlier(session.created_at, known.created_at):
-                sessions[key] = session if key in unknown else replace(session, metadata={}, last_updated_at=None)
-                known.created_at = session.created_at if _is_earlier(session.created_at, known.created_at) else known.created_at
+            if key in unknown or session.created_at or session.metadata:
+                sessions[key] = session
+            known.is_stored = True
+            known.is_titled |= bool(session.metadata)
+            known.created_at = session.created_at or known.created_at
             self._known.move_to_end(key)
         while len(self._known) > max(REMEMBERED, len(gathered)):
             self._known.popitem(last=False)
@@ -76,17 +81,14 @@ class SessionBook:
 
     def _look_up(self, container: Container, keys: Iterable[Key]) -> dict[Key, _Known]:
         found = {key: _Known() for key in keys}
-        rows = Session.objects.of_container(container).filter(
-            subject__in=container.subjects.filter(user_id__in={user_id for _, user_id, _ in found if user_id is not None})
-            | container.subjects.filter(user_id=None),
-            external_id__in={reference for _, _, reference in found},
-        )
+        users = {user_id for _, user_id, _ in found}
+        subjects = dict(container.subjects.filter(Q(user_id__in=users - {None}) | Q(user_id=None)).values_list("user_id", "id"))
+        names = [(subjects[user_id], reference) for _, user_id, reference in found if user_id in subjects]
         by_id: dict[int, Key] = {}
-        for row in rows.values("id", "subject__user_id", "external_id", "created_at", "metadata"):
+        for row in Session.objects.named(names).values("id", "subject__user_id", "external_id", "created_at", "metadata"):
             key = (container.pk, row["subject__user_id"], row["external_id"])
-            if key in found:
-                found[key] = _Known(created_at=row["created_at"], metadata=row["metadata"])
-                by_id[row["id"]] = key
+            found[key] = _Known(is_stored=True, created_at=row["created_at"], metadata=row["metadata"])
+            by_id[row["id"]] = key
         numbers = WorkingMemory.objects.filter(session__in=by_id).values("session").annotate(last=Max("sequence")).order_by()
         for row in numbers:
             found[by_id[row["session"]]].next_number = row["last"] + 1
@@ -98,19 +100,17 @@ def _key(container: Container, working: IncomingWorking) -> Key:
 
 
 def _gather(key: Key, said: Sequence[Said], known: _Known) -> IncomingSession:
+    """Return what messages say of their session, as far as it is new. New messages move `last_updated_at` by themselves."""
     notes = {message.working.created_at: message.working.time_note for message in reversed(said)}
     times = sorted(time for time in notes if time is not None)
+    first = times[0] if times and (known.created_at is None or times[0] < known.created_at) else None
     title = next((message.title for message in said if message.title), None)
     metadata = known.metadata if isinstance(known.metadata, dict) else {}
     return IncomingSession(
         user_id=key[1],
         external_id=key[2],
-        created_at=times[0] if times else None,
-        time_note=notes[times[0]] if times else "",
-        last_updated_at=times[-1] if times else None,
-        metadata={**metadata, "title": title} if title else {},
+        created_at=first,
+        time_note=notes[first] if first else "",
+        last_updated_at=times[-1] if times and not known.is_stored else None,
+        metadata={**metadata, "title": title} if title and not known.is_titled else {},
     )
-
-
-def _is_earlier(first: datetime | None, second: datetime | None) -> bool:
-    return first is not None and (second is None or first < second)

@@ -155,9 +155,10 @@ def test_the_order_holds_over_many_batches(tmp_path, monkeypatch):
 def test_a_session_takes_its_times_and_title_from_its_messages(tmp_path, monkeypatch):
     monkeypatch.setattr("memadmin.transfer.importing.BATCH_ITEMS", 2)
     lines = [
-        row("b", created_at="2024-03-02T10:00:00Z", session_title="Budget"),
+        row("b", created_at="2024-03-02T10:00:00Z"),
         row("c", created_at=None),
-        row("d", created_at="2024-03-05"),
+        row("d", created_at="2024-03-05", session_title="Budget"),
+        row("e", created_at="2024-03-04"),
         row("a", created_at="2024-03-01T09:00:00Z", session_title="Another"),
     ]
 
