@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
+import psycopg
 import pytest
 from django.conf import settings
 from django.db import connection
@@ -52,7 +53,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_report_header() -> list[str]:
-    return [f"database: {describe_database()}", f"browser: {chrome.describe_browser()}"]
+    try:
+        return [f"database: {describe_database()}", f"browser: {chrome.describe_browser()}"]
+    except psycopg.OperationalError as problem:
+        raise pytest.UsageError(f"The database of DATABASE_URL cannot be reached: {problem}") from problem
 
 
 @pytest.hookimpl(tryfirst=True)
