@@ -26,7 +26,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from bench import serving, store_1m
-from bench.timing import Times, ratio, side_by_side, table
+from bench.timing import Times, ratio, side_by_side, surroundings, table
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
 from memadmin.jobs.models import Schedule
@@ -39,6 +39,11 @@ SIZES = (500, 100_000)
 ACTOR = "command/bench"
 HTMX = {"HX-Request": "true"}
 COUNT = "SELECT count(*) FROM store_longtermmemory WHERE container_id = %s AND subject_id = %s"
+GOALS = {
+    "stock / ours, 500": ("at least", 4.0),
+    "(ours - rendering) / count(*), 100,000": ("at most", 3.5),
+    "queries": ("at most", 6.0),
+}
 Candidates = Mapping[str, Callable[[], object]]
 
 
@@ -109,13 +114,6 @@ def figures(times: Mapping[str, Times]) -> dict[str, float]:
     }
 
 
-GOALS = {
-    "stock / ours, 500": ("at least", 4.0),
-    "(ours - rendering) / count(*), 100,000": ("at most", 3.5),
-    "queries": ("at most", 6.0),
-}
-
-
 def is_met(name: str, figure: float) -> bool:
     how, goal = GOALS[name]
     return figure >= goal if how == "at least" else figure <= goal
@@ -146,14 +144,14 @@ def main() -> None:
     store_1m.ready(serving.ADDRESS, reuse=given.reuse)
     check_that_the_floor_is_one()
     times = side_by_side(candidates(prepare()), rounds=given.rounds)
-    found = figures(times)
+    found, where = figures(times), surroundings()
     connection.close()
     if not given.keep:
         store_1m.drop(serving.ADDRESS)
     if given.json:
-        print(json.dumps({"ms": {name: one.summary() for name, one in times.items()}, "figures": found}))
+        print(json.dumps({"surroundings": where, "ms": {name: one.summary() for name, one in times.items()}, "figures": found}))
     else:
-        print(report(times, found))
+        print(f"{where}\n\n{report(times, found)}")
 
 
 if __name__ == "__main__":

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import platform
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from django.db import connection
 
@@ -71,6 +74,16 @@ def _one(run: Callable[[], object]) -> tuple[float, list[float]]:
 def ratio(one: Times, other: Times) -> float:
     """Return how many times as long `one` takes: the median over the rounds, each compared with itself."""
     return statistics.median(mine / theirs for mine, theirs in zip(one.seconds, other.seconds, strict=True))
+
+
+def surroundings() -> str:
+    """Return what the figures depend on beside the code."""
+    names = ("server_version", "shared_buffers", "work_mem", "jit", "max_parallel_workers_per_gather")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT name, current_setting(name) FROM unnest(%s::text[]) AS name", [list(names)])
+        server = ", ".join(f"{name} {value}" for name, value in cursor.fetchall())
+    machine = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}, Python {platform.python_version()}"
+    return f"{datetime.now(UTC):%Y-%m-%d}, {machine}; PostgreSQL: {server}"
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:

@@ -14,6 +14,7 @@ from django.db.models import OuterRef, QuerySet, Subquery
 from django.db.models.functions import Left
 from django.http import HttpResponse
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
 from memadmin.access.rights import Right
@@ -139,7 +140,7 @@ def _with_source() -> LongTermQuerySet:
 
 def listed(rows: Iterable[Row], standing: Standing, *, now: datetime) -> list[Row]:
     """Add to each row what the table marks it with."""
-    return [{**row, "uid": str(row["uid"]), "marks": marks_of(row, standing, now=now)} for row in rows]
+    return [{**row, "uid": mark_safe(str(row["uid"])), "marks": marks_of(row, standing, now=now)} for row in rows]
 
 
 def marks_of(memory: Row, standing: Standing, *, now: datetime) -> list[tuple[str, str]]:

@@ -181,10 +181,10 @@ def link(view: str, *args: object, **query: object) -> str:
 
 
 @register.simple_tag
-def page_of(view: str, uid: UUID | str) -> str:
+def page_of(view: str, uid: UUID | SafeString) -> SafeString:
     """{% page_of "pages:memory-detail" memory.uid %}: what {% url %} says, for addresses that stand in every row of a list."""
     before, after = _around_uid(view, get_script_prefix())
-    return f"{before}{uid}{after}"
+    return mark_safe(f"{before}{uid}{after}")
 
 
 @cache
