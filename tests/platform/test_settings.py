@@ -11,9 +11,11 @@ from django.test import Client
 from tests.databases import is_sqlite
 from tests.sources import ROOT
 
+NOT_IN_PRODUCTION = {"DEBUG", "SECURE", "DJANGO_ALLOW_ASYNC_UNSAFE"}  # the last one is set by the browser tests
+
 
 def manage(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    environment = {**{key: value for key, value in os.environ.items() if key not in {"DEBUG", "SECURE"}}, **variables}
+    environment = {**{key: value for key, value in os.environ.items() if key not in NOT_IN_PRODUCTION}, **variables}
     return subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
 
 
