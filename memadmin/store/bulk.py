@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.db import connection, models
@@ -17,8 +18,7 @@ def insert_rows(model: type[models.Model], rows: Sequence[Row]) -> None:
         return
     names = list(rows[0])
     fields = [_field(model, name) for name in names]
-    prepare = [_preparer(field) for field in fields]
-    values = ([convert(row[name]) for name, convert in zip(names, prepare, strict=True)] for row in rows)
+    values = _prepared(rows, names, [_preparer(field) for field in fields])
     columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     table = connection.ops.quote_name(model._meta.db_table)
     if connection.vendor == "postgresql":
@@ -39,14 +39,27 @@ def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
     return next(field for field in model._meta.concrete_fields if field.attname == name)
 
 
-def _preparer(field: models.Field[Any, Any]) -> Callable[[Any], Any]:
-    """Return what turns a Python value into a database one. Plain numbers and texts need nothing."""
+def _prepared(rows: Iterable[Row], names: Sequence[str], preparers: Sequence[Callable[[Any], Any] | None]) -> Iterator[list[Any]]:
+    needed = [(place, prepare) for place, prepare in enumerate(preparers) if prepare]
+    for row in rows:
+        values = [row[name] for name in names]
+        for place, prepare in needed:
+            values[place] = prepare(values[place])
+        yield values
+
+
+def _preparer(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
+    """Return what turns a Python value into a database one, or None for what needs nothing: plain numbers and texts."""
     if isinstance(field, models.JSONField) and not field.null:
         # A source may say `null` where an object is usual: that is JSON's null, not an absent value.
         return lambda value: _plain_json(value) or field.get_db_prep_save(value, connection)
-    if isinstance(field, models.JSONField | models.DateTimeField | models.UUIDField | models.BinaryField):
-        return lambda value: field.get_db_prep_save(value, connection)
-    return lambda value: value
+    if isinstance(field, models.DateTimeField):
+        return functools.lru_cache(maxsize=1_000)(connection.ops.adapt_datetimefield_value)  # most rows of a batch share their times
+    if isinstance(field, models.UUIDField):
+        return None if connection.features.has_native_uuid_field else lambda uid: uid and uid.hex
+    if isinstance(field, models.JSONField | models.BinaryField):
+        return lambda value: None if value is None else field.get_db_prep_save(value, connection)
+    return None
 
 
 def _plain_json(value: Any) -> str | None:

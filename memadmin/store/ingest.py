@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.db import connection, models, transaction
 from django.db.models import F, JSONField, Value
@@ -310,14 +311,9 @@ class _Batch:
 
     def _row(self, model: type[models.Model], item: Incoming, uid: uuid.UUID, **computed: Any) -> dict[str, Any]:
         """Return every column of a new row: what is computed, else what is given, else the default."""
+        defaults, given = _columns(model, cast(Hashable, type(item)))
         known = {"container_id": self.container.pk, "subject_id": self.subjects[item.user_id], "uid": uid, "stored_at": self.now}
-        row = {}
-        for column in model._meta.concrete_fields:
-            name = column.attname
-            if name in known or name in computed:
-                row[name] = computed[name] if name in computed else known[name]
-            elif not column.primary_key:
-                row[name] = getattr(item, name, column.get_default())
+        row = {**defaults, **{name: getattr(item, name) for name in given}, **known, **computed}
         if row.get("last_updated_at", self.now) is None:
             row["last_updated_at"] = item.created_at
         return row
@@ -366,6 +362,13 @@ class _Batch:
             if (uid, source.uid) not in known
         ]
         insert_rows(Provenance, rows)
+
+
+@functools.cache
+def _columns(model: type[models.Model], kind: Any) -> tuple[dict[str, Any], list[str]]:
+    """Return the defaults of a table's columns, and the names of those that an item gives."""
+    defaults = {column.attname: column.get_default() for column in model._meta.concrete_fields if not column.primary_key}
+    return defaults, [given.name for given in fields(kind) if given.name in defaults]
 
 
 def _is_json(model: type[models.Model], name: str) -> bool:
