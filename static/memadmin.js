@@ -2,8 +2,12 @@
 (function () {
   "use strict";
   const TOAST_SECONDS = 8;
+  const OPEN_BOXES = "details.menu[open], details.pin-box[open]";
   const root = document.documentElement;
   root.classList.add("js");
+
+  let opening = false; // a panel was asked for
+  let lost = false; // the part that is replaced has the focus
 
   const find = (selector, from) => (from || document).querySelector(selector);
   const region = () => find("#toasts");
@@ -37,7 +41,11 @@
       form.setAttribute("hx-target", options.replaces);
       form.setAttribute("hx-swap", "outerHTML");
       htmx.process(form);
-      form.addEventListener("htmx:afterRequest", (event) => { if (event.detail.successful) note.remove(); });
+      form.addEventListener("htmx:afterRequest", (event) => {
+        if (!event.detail.successful) return;
+        note.remove();
+        focusIn(find(options.replaces));
+      });
     }
   }
 
@@ -66,15 +74,69 @@
   document.addEventListener("htmx:timeout", (event) => failed(event, "This could not be loaded in time. What you see may be out of date."));
   document.addEventListener("htmx:beforeSwap", (event) => { if (event.detail.shouldSwap && event.detail.target) event.detail.target.removeAttribute("data-failed"); });
 
+  // ---- while a request is on its way
+  const polls = (element) => (element.getAttribute("hx-trigger") || "").startsWith("every");
+
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    const { elt, target } = event.detail;
+    opening = target.matches(".side-panel");
+    if (!polls(elt)) target.setAttribute("aria-busy", "true");
+  });
+  document.addEventListener("htmx:afterRequest", (event) => {
+    event.detail.target.removeAttribute("aria-busy");
+    event.detail.elt.querySelectorAll("button[aria-busy]").forEach(rest);
+  });
+
+  // A form is sent once; its button says that it has been. Back brings the page as it was, so the mark is taken off.
+  document.addEventListener("submit", (event) => {
+    const form = event.target;
+    if (form.dataset.sent) { event.preventDefault(); return; }
+    if (event.submitter) window.setTimeout(() => event.submitter.setAttribute("aria-busy", "true"));
+    if (!event.defaultPrevented) form.dataset.sent = "yes"; // htmx prevents the default and keeps its own order
+  });
+  window.addEventListener("pageshow", () => {
+    document.querySelectorAll("form[data-sent]").forEach((form) => { delete form.dataset.sent; });
+    document.querySelectorAll("button[aria-busy]").forEach(rest);
+  });
+  function rest(button) { button.removeAttribute("aria-busy"); }
+
   // ---- what a screen reader hears, and where the keyboard goes, after a part has arrived
+  document.addEventListener("htmx:beforeSwap", (event) => {
+    const focused = document.activeElement;
+    lost = focused !== document.body && event.detail.target.contains(focused);
+  });
+
   document.addEventListener("htmx:load", (event) => {
     const part = event.detail.elt;
     if (part === document.body) return;
     const spoken = part.matches("[data-announce]") ? part : find("[data-announce]", part);
     if (spoken) find("#live").textContent = spoken.dataset.announce;
-    const focused = part.matches("[data-focus]") ? part : find("[data-focus]", part);
-    if (focused) { focused.tabIndex = -1; focused.focus(); }
+    if (part.matches("[data-focus]") && (opening || lost)) {
+      part.focus({ preventScroll: true });
+      if (opening) part.parentElement.scrollTop = 0;
+    } else if (lost) focusIn(part);
+    opening = lost = false;
+    markOpener();
   });
+
+  // The part that had the focus was replaced: go on with what can be done there.
+  function focusIn(part) {
+    const next = part && (find(".actions summary, .actions button", part) || find("a[href], button, summary", part));
+    if (next && !part.contains(document.activeElement)) next.focus({ preventScroll: true });
+  }
+
+  // The row whose memory stands in the panel is marked, also after it has been replaced.
+  function markOpener() {
+    const shown = find(".side-panel [data-row]");
+    document.querySelectorAll("[aria-controls=panel]").forEach((link) => {
+      link.removeAttribute("aria-expanded");
+      link.removeAttribute("aria-controls");
+    });
+    const link = shown && find("#" + shown.dataset.row + ' [hx-target="#panel"]');
+    if (!link) return;
+    link.setAttribute("aria-controls", "panel");
+    link.setAttribute("aria-expanded", "true");
+  }
 
   // ---- clicks
   function copy(button) {
@@ -95,17 +157,18 @@
     if (button && button.matches("[data-copy]")) copy(button);
     if (button && button.matches("[data-close]")) button.closest("[data-toast]").remove();
     if (button && button.matches("[data-close-panel]")) closePanel(event, button);
-    document.querySelectorAll("details.menu[open]").forEach((menu) => { if (!menu.contains(event.target)) menu.open = false; });
+    document.querySelectorAll(OPEN_BOXES).forEach((box) => { if (!box.contains(event.target)) box.open = false; });
   });
 
   // A link with data-close-panel="#panel" leads to the page without the panel; here it only empties it.
   function closePanel(event, link) {
     event.preventDefault();
     const panel = find(link.dataset.closePanel);
-    const opener = document.querySelector('[hx-target="' + link.dataset.closePanel + '"][aria-expanded="true"]');
+    const opener = find("[aria-controls=panel]");
     panel.replaceChildren();
     if (link.href) window.history.replaceState(window.history.state, "", link.href);
-    if (opener) { opener.setAttribute("aria-expanded", "false"); opener.focus(); }
+    markOpener();
+    (opener || find("#content")).focus();
   }
 
   document.addEventListener("keydown", (event) => {
@@ -118,11 +181,28 @@
   });
 
   function escape() {
-    const menu = find("details.menu[open]");
-    if (menu) { menu.open = false; find("summary", menu).focus(); return; }
+    const box = find(OPEN_BOXES);
+    if (box) { box.open = false; find("summary", box).focus(); return; }
     const close = find(".side-panel [data-close-panel]");
     if (close) close.click();
   }
+
+  // A pin form that opens has the focus, and is in sight also under the last row.
+  document.addEventListener("toggle", (event) => {
+    const box = event.target;
+    if (!box.open || !box.matches("details.pin-box")) return;
+    const form = find("form", box);
+    find("[name=reason]", form).focus({ preventScroll: true });
+    form.scrollIntoView({ block: "nearest" });
+  }, true);
+
+  // A number in a limit takes the tick off "no limit".
+  document.addEventListener("input", (event) => {
+    const limit = event.target.closest("[data-limit]");
+    if (!limit) return;
+    const none = find("[type=checkbox]", limit);
+    if (event.target === none) { if (!none.checked) find(".limit-number", limit).focus(); } else if (event.target.value.trim()) none.checked = false;
+  });
 
   document.querySelectorAll("#toasts [data-toast]:not(.toast-problem)").forEach((note) => { if (!find("form", note)) fade(note); });
 })();

@@ -45,9 +45,9 @@ class VictimQuerySet(models.QuerySet[Any]):
     def of_subject(self, subject: Subject) -> Self:
         return self.filter(subject=subject)
 
-    def for_reasons(self, bits: int) -> Self:
-        """Those for whom all of the reasons in the set hold."""
-        return self.annotate(named=models.F("reasons").bitand(bits)).filter(named=bits)
+    def for_first_reason(self, bit: int) -> Self:
+        """Those whose first reason this is: as they are counted in the totals."""
+        return self.annotate(first=models.F("reasons").bitand(2 * bit - 1)).filter(first=bit)
 
     def with_item_ids(self, ids: Iterable[int]) -> Self:
         return self.filter(item_id__in=list(ids))

@@ -17,7 +17,7 @@ from memadmin.store.text import clean
 
 
 class AuditFilter(forms.Form):
-    action = forms.ChoiceField(required=False, choices=[("", "Everything"), *((action.value, action.value) for action in Action)])
+    action = forms.ChoiceField(required=False, choices=[("", "Everything"), *((action.value, action.label) for action in Action)])
     target = forms.CharField(required=False, max_length=250)
 
     def clean_target(self) -> str:

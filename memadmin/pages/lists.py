@@ -37,14 +37,18 @@ def slice_of(request: HttpRequest, rows: QuerySet[Any], *, key: str, descending:
 
 
 def paging(request: HttpRequest, page: Slice, *, total: int, noun: str, **carried: str) -> Paging:
-    """Return the foot of a page. `carried` are parameters that the links to its neighbours have besides those of this address."""
+    """Return the foot of a page; `noun` is the plural of what it lists.
+
+    `carried` are parameters that the links to its neighbours have besides those of this address.
+    """
+    total = max(total, page.last)
     return Paging(
         first=page.first,
         last=page.last,
-        total=max(total, page.last),
+        total=total,
         next=_turned(request, page.next, carried),
         previous=_turned(request, page.previous, carried),
-        noun=noun,
+        noun=_one(noun) if total == 1 else noun,
     )
 
 
@@ -52,6 +56,10 @@ def in_order(rows: QuerySet[Any], page: Slice) -> list[Any]:
     """Fetch the rows of a page, in its order. One that has gone meanwhile is left out."""
     found = {row["pk"] if isinstance(row, dict) else row.pk: row for row in rows.filter(pk__in=page.ids)}
     return [found[key] for key in page.ids if key in found]
+
+
+def _one(plural: str) -> str:
+    return f"{plural.removesuffix('ies')}y" if plural.endswith("ies") else plural.removesuffix("s")
 
 
 def _turned(request: HttpRequest, token: str | None, carried: dict[str, str]) -> str:

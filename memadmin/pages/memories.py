@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django import forms
 from django.db.models import OuterRef, QuerySet, Subquery
-from django.db.models.functions import Left
+from django.db.models.functions import Coalesce, Left
 from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.safestring import mark_safe
@@ -23,12 +23,13 @@ from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.standing import Standing, standing_of
 from memadmin.store.listing import MemoryFilter, Sort, State, keyed, memories_of
-from memadmin.store.models import ItemType, LongTermMemory, Provenance, Session
+from memadmin.store.models import ItemType, LongTermMemory, Provenance, Session, WorkingMemory
 from memadmin.store.querysets import LongTermQuerySet
 from memadmin.store.text import clean
 
 Row = dict[str, Any]  # a memory as the list shows it: plain values, which a template reads several times faster than a model's
 COLUMNS = ("pk", "uid", "pinned", "held", "strategy_type", "created_at", "last_accessed_at", "hits", "tokens", "superseded_by")
+SOURCE = ("source_message", "source_session", "source_name")
 BEGINNING = 400  # characters of a text that a list reads
 STATES = {
     "": "All memories",
@@ -123,19 +124,28 @@ def user_header(request: PersonRequest, uid: UUID) -> HttpResponse:
 
 
 def table_rows(standing: Standing, *, now: datetime, may_read: bool) -> QuerySet[LongTermMemory, Row]:
-    """Return rows as a list shows them: the beginning of the text where it may be read, the score, and the session it came from."""
+    """Return rows as a list shows them: the beginning of the text where it may be read, the score, and the session it came from.
+
+    `source_session` is the session, or that of the message, which the memory's provenance names first; None where it names neither.
+    """
     text = {"beginning": Left("text", BEGINNING)} if may_read else {}
-    return _with_source().scored(standing.rule, now=now).values(*COLUMNS, "score", "source_session", "source_name", **text)
+    return _with_source().scored(standing.rule, now=now).values(*COLUMNS, "score", *SOURCE, **text)
 
 
 @cache  # putting it together takes longer than the database does to answer it
 def _with_source() -> LongTermQuerySet:
-    of_memory = Provenance.objects.filter(derived_uid=OuterRef("uid"), subject=OuterRef("subject"), source_type=ItemType.SESSION)
+    message = WorkingMemory.objects.filter(uid=OuterRef("source_message"), subject=OuterRef("subject"))
     session = Session.objects.filter(uid=OuterRef("source_session"), subject=OuterRef("subject"))
     return LongTermMemory.objects.annotate(
-        source_session=Subquery(of_memory.order_by("id").values("source_uid")[:1]),
+        source_message=_first_source(ItemType.WORKING),
+        source_session=Coalesce(_first_source(ItemType.SESSION), Subquery(message.values("session__uid")[:1])),
         source_name=Subquery(session.values("external_id")[:1]),
     )
+
+
+def _first_source(item_type: ItemType) -> Subquery:
+    links = Provenance.objects.filter(derived_uid=OuterRef("uid"), subject=OuterRef("subject"), source_type=item_type)
+    return Subquery(links.order_by("id").values("source_uid")[:1])
 
 
 def listed(rows: Iterable[Row], standing: Standing, *, now: datetime) -> list[Row]:

@@ -92,7 +92,8 @@ def _done(request: PersonRequest, memory: LongTermMemory, words: str, *, undo: s
     memory.refresh_from_db()
     target = PARTS[part].format(uid=memory.uid)
     response = toast(_part(request, memory, now=now), words, undo_url, undo_target=target)
-    for event in ("memory-changed", f"memory-{memory.uid}"):  # the other parts of the page fetch themselves anew
+    others = {"row": ["panel"], "panel": ["memory"]}.get(part, [])  # the other parts of the page fetch themselves anew
+    for event in ("memory-changed", *(f"{other}-{memory.uid}" for other in others)):
         response = trigger_client_event(response, event)
     return response
 

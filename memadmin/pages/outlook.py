@@ -33,7 +33,8 @@ class Outlook:
     total: str
     line: str | None = None
     no_line: str = ""
-    falls_below_at: datetime | None = None
+    below: bool = False  # now, and nothing keeps it
+    falls_below_at: datetime | None = None  # later than now
     marks: list[tuple[str, str]] = field(default_factory=list)
 
 
@@ -43,6 +44,8 @@ def outlook_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> 
     facts = explain.facts_of(memory)
     scored = score(facts, weights=rule.weights, half_life=rule.half_life, now=now)
     line = explain.cut_line(standing.subject, rule, now=now) if standing.has_rule else None
+    below = line is not None and scored.millionths < line and not (memory.pinned or memory.held)
+    falls_below_at = None if line is None or memory.pinned or below else explain.falls_below(facts, line, rule, now=now)
     shown = scored.shown(places=3)
     points = shown.points
     return Outlook(
@@ -55,7 +58,8 @@ def outlook_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> 
         total=f"{100 * shown.total:.1f}",
         line=None if line is None else f"{line / 10_000:.1f}",
         no_line=_no_line(standing) if line is None else "",
-        falls_below_at=None if line is None or memory.pinned else explain.falls_below(facts, line, rule, now=now),
+        below=below,
+        falls_below_at=falls_below_at if falls_below_at and falls_below_at > now else None,
     )
 
 
@@ -111,6 +115,8 @@ def _no_line(standing: Standing) -> str:
         return "No relevance rule is in force, so no score decides anything here."
     if rule.max_records is None and rule.max_tokens is None:
         return "The policy sets no cap per user, so no score decides anything here."
+    if standing.over_records or standing.over_tokens:
+        return "There is no line, although this user is over a cap: without the expired ones the caps hold, or only pinned ones are left."
     held = [f"{subject.long_term:,} of {rule.max_records:,} memories"] if rule.max_records else []
     held += [f"{subject.tokens:,} of {rule.max_tokens:,} tokens"] if rule.max_tokens else []
     return f"There is no line: this user has {' and '.join(held)}. Scores decide only beyond the caps."

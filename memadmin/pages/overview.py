@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Max, Q
 from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
@@ -74,7 +74,17 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     )
     if states["never"]:
         found.append((f"Without a retention policy: {states['never']:,} of the containers. Nothing is evicted there.", "info"))
+    kept = _past_limit(person)
+    if kept:
+        found.append((f"Past a limit and kept by a pin or a hold, by the latest run or preview of each container: {kept:,}.", "info"))
     failed = Job.objects.filter(state=JobState.FAILED, finished_at__gt=now - timedelta(days=7)).count()
     if failed:
         found.append((f"Jobs that failed in the last 7 days: {failed:,}.", "problem"))
     return found
+
+
+def _past_limit(person: Person) -> int:
+    """How much is kept by a pin or a hold alone: an old pin that nobody remembers shows up here."""
+    seen = Run.objects.of_containers(visible_containers(person)).exclude(state__in=[RunState.PLANNING, RunState.DISCARDED])
+    latest = seen.values("container").annotate(newest=Max("number")).values("newest")
+    return sum(run.summary.exempt_past_limit for run in Run.objects.filter(number__in=latest).only("totals"))

@@ -20,11 +20,12 @@ from memadmin.lifecycle.warnings import why_nothing_runs
 from memadmin.pages import wording
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
-from memadmin.pages.policy_form import PolicyForm
+from memadmin.pages.policy_form import PolicyForm, query_of
 from memadmin.pages.victims import shown_victims
 from memadmin.store import policies
 from memadmin.store.models import Container, PolicyVersion
 from retention.policy import digest
+from retention.rules import RetentionPolicy
 
 RUNS_SHOWN = 5
 
@@ -145,6 +146,7 @@ def policy_version(request: PersonRequest, uid: UUID, number: int) -> HttpRespon
         "changes": wording.changes_between(policies.parse(standing) if standing else None, policy) if standing != version else [],
         "names": names_of([version.author]),
         "can_publish": request.user.may(Right.POLICY_PUBLISH) and standing != version,
+        "form_url": form_url(container, policy) if request.user.may(Right.POLICY_EDIT) and standing != version else "",
     }
     return render_page(request, "policies/version.html", "policies/_version.html", context)
 
@@ -161,6 +163,13 @@ def policy_roll_back(request: PersonRequest, uid: UUID, number: int) -> HttpResp
         return redirect("pages:policy-version", uid, number)
     notice(request, f"The content of version {number} is in force again, as version {version.number}.")
     return redirect("pages:policy-detail", uid)
+
+
+def form_url(container: Container, policy: RetentionPolicy) -> str:
+    """Return the address of the form filled with a policy, to be published over the one in force now."""
+    standing = policies.published(container)
+    query = query_of(policy, base=standing.number if standing else None)
+    return f"{reverse('pages:policy-detail', args=[container.uid])}?{query}"
 
 
 def _form_in_force(container: Container) -> PolicyForm:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import urlencode
 
 from django import forms
 
@@ -95,6 +96,15 @@ class PolicyForm(forms.Form):
         return {name: {"number": self[name], "none": self[f"{name}_none"], "unit": unit} for name, _, _, unit in LIMITS}
 
 
+def query_of(policy: RetentionPolicy, *, base: int | None) -> str:
+    """Return the query with which the policy page shows the form filled with this policy."""
+    data = {**_data(policy, base=base), "base": "" if base is None else base}
+    return urlencode(
+        {name: "on" if value is True else value for name, value in data.items() if value is not False and value != ""}
+        | {"base": data["base"]}
+    )
+
+
 def _data(policy: RetentionPolicy, *, base: int | None) -> dict[str, Any]:
     document = to_document(policy)
     data: dict[str, Any] = {"base": base, "use_relevance": policy.relevance is not None}
@@ -135,5 +145,7 @@ def _decimal(text: str) -> object:
 
 def _field_at(path: str) -> str | None:
     names = {place: name for name, place, _, _ in LIMITS}
-    names |= {"relevance.half_life_hours": "half_life_days"} | {f"relevance.weights.{name}": name for name in WEIGHTS}
+    names |= {"relevance.half_life_hours": "half_life_days", "relevance.weights": WEIGHTS[-1]} | {
+        f"relevance.weights.{name}": name for name in WEIGHTS
+    }
     return names.get(path)

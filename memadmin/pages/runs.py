@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,6 +14,7 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
+from django_htmx.http import trigger_client_event
 
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
@@ -23,8 +25,9 @@ from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVicti
 from memadmin.lifecycle.states import WrongState
 from memadmin.pages import wording
 from memadmin.pages.decorators import may
-from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, wants_part
 from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.policies import form_url
 from memadmin.pages.victims import shown_victims
 from memadmin.store.models import Archived, Subject
 from retention.policy import parse_policy
@@ -52,24 +55,24 @@ def run_list(request: PersonRequest) -> HttpResponse:
 @require_safe
 @may("run.view")
 def run_detail(request: PersonRequest, number: int) -> HttpResponse:
-    run = _get(request, number)
+    run, now = _get(request, number), timezone.now()
     reason = request.GET.get("reason", "")
     victims = RunVictim.objects.of_run(run)
     if reason in set(Reason):
-        victims = victims.for_reasons(Reason(reason).bit)
+        victims = victims.for_first_reason(Reason(reason).bit)
     page = slice_of(request, victims.annotate(key=Cast(F("seq"), BigIntegerField()), id=Cast(F("seq"), BigIntegerField())), key="key")
     rows = list(victims.filter(seq__in=page.ids).in_order())
     kept = dict(RunKept.objects.filter(run=run, seq__in=page.ids).values_list("seq", "why"))
     context = {
-        **_about(run),
+        **_about(run, now=now),
         "victims": shown_victims(rows, may_read=request.user.may(Right.MEMORY_READ_TEXT)),
         "kept": kept,
         "may_read": request.user.may(Right.MEMORY_READ_TEXT),
         "chosen_reason": reason,
         "paging": paging(request, page, total=victims.count() if reason else run.planned, noun="victims"),
-        "users": _by_user(run),
+        "users": _by_user(run) if request.user.may(Right.SUBJECT_VIEW) else [],
         "names": names_of([run.actor, run.started_by]),
-        "now": timezone.now(),
+        "now": now,
     }
     return render_page(request, "runs/detail.html", "runs/_victims.html", context)
 
@@ -78,8 +81,10 @@ def run_detail(request: PersonRequest, number: int) -> HttpResponse:
 @may("run.view")
 def run_progress(request: PersonRequest, number: int) -> HttpResponse:
     """How far a run is. The page asks every two seconds while it is live."""
-    run = _get(request, number)
-    return render_page(request, "runs/detail.html", "runs/_progress.html", {**_about(run), "names": names_of([run.actor, run.started_by])})
+    run, now = _get(request, number), timezone.now()
+    context = {**_about(run, now=now), "names": names_of([run.actor, run.started_by]), "now": now}
+    response = render_page(request, "runs/detail.html", "runs/_progress.html", context)
+    return trigger_client_event(response, "run-ended") if context["ended"] and wants_part(request) else response
 
 
 @require_POST
@@ -173,16 +178,27 @@ def _confirm_start(request: PersonRequest, run: Run) -> HttpResponse:
 
 def sentences_on(drift: Drift) -> list[str]:
     """Say what has changed since the preview, one sentence for each kind of change."""
-    said = {
-        "pinned": "{} pinned since the preview and stay.",
-        "held": "{} held since the preview and stay.",
-        "read": "{} recalled by an agent since the preview and stay.",
-        "changed": "{} changed since the preview and stay.",
-        "gone": "{} gone already.",
-        "added": "{} added to the container since; this run does not judge them.",
+    kept = {
+        "pinned": "pinned since the preview",
+        "held": "held since the preview",
+        "read": "recalled by an agent since the preview",
+        "changed": "changed since the preview",
     }
-    numbers = {name: getattr(drift, name) for name in said}
-    return [words.format(f"{numbers[name]:,} {'was' if numbers[name] == 1 else 'were'}") for name, words in said.items() if numbers[name]]
+    numbers = {name: getattr(drift, name) for name in (*kept, "gone", "added")}
+    said = [
+        f"{_were(numbers[name])} {words} and {'stays' if numbers[name] == 1 else 'stay'}." for name, words in kept.items() if numbers[name]
+    ]
+    if numbers["gone"]:
+        said.append(f"{numbers['gone']:,} had gone already.")
+    if numbers["added"]:
+        said.append(
+            f"{_were(numbers['added'])} added to the container since; this run does not judge {'it' if numbers['added'] == 1 else 'them'}."
+        )
+    return said
+
+
+def _were(number: int) -> str:
+    return "1 was" if number == 1 else f"{number:,} were"
 
 
 def _consequence(run: Run, items: int) -> str:
@@ -196,7 +212,7 @@ def _consequence(run: Run, items: int) -> str:
     return f"{items:,} items of {run.container.name} will be evicted. {way_back}"
 
 
-def _about(run: Run) -> dict[str, Any]:
+def _about(run: Run, *, now: datetime) -> dict[str, Any]:
     policy = parse_policy(json.loads(run.document))
     ended = run.state in runs.ENDED
     return {
@@ -207,18 +223,19 @@ def _about(run: Run) -> dict[str, Any]:
         "sentences": wording.sentences_of(policy),
         "percent": 100 * run.cursor // run.planned if run.planned else 100,
         "drift": sentences_on(drift_of(run)) if run.state == RunState.READY or run.started_at else [],
+        "form_url": form_url(run.container, policy),
         "ended": ended,
-        "refusal": _refusal(run),
+        "refusal": _refusal(run, now=now),
         "in_archive": Archived.objects.filter(run_number=run.number).count() if ended else 0,
     }
 
 
-def _refusal(run: Run) -> str:
+def _refusal(run: Run, *, now: datetime) -> str:
     """Say why a preview cannot be carried out as things stand."""
     if run.state != RunState.READY:
         return ""
     try:
-        runs.may_start(run, now=timezone.now())
+        runs.may_start(run, now=now)
     except runs.CannotStart as error:
         return str(error)
     return ""

@@ -68,7 +68,8 @@ def with_standing() -> QuerySet[Subject]:
         policy_number=Subquery(in_force.values("number")[:1]),
         retention_enabled=_setting("retention_enabled"),
         multi_tenancy_enabled=_setting("multi_tenancy_enabled"),
-        next_run_at=Subquery(Schedule.objects.filter(kind=NIGHTLY, enabled=True).values("next_run_at")[:1]),
+        next_run_at=Subquery(Schedule.objects.filter(kind=NIGHTLY).values("next_run_at")[:1]),
+        nightly_enabled=Subquery(Schedule.objects.filter(kind=NIGHTLY).values("enabled")[:1]),
     )
 
 
@@ -79,7 +80,7 @@ def standing(subject: Subject) -> Standing:
         subject=subject,
         policy=parse_policy(json.loads(document)) if document else None,
         policy_number=row["policy_number"],
-        next_run_at=row["next_run_at"],
+        next_run_at=row["next_run_at"] if row["nightly_enabled"] else None,
         blocked=_why_blocked(subject.container, row),
     )
 
@@ -97,7 +98,9 @@ def _why_blocked(container: Container, row: dict[str, object]) -> str:
         return "this container is opted out of retention"
     if container.policy_state == PolicyState.NEVER_SET:
         return "this container has no retention policy yet"
-    return "" if row["next_run_at"] else "the nightly run is switched off"
+    if row["nightly_enabled"] is None:
+        return "no run is planned before a worker has started for the first time"
+    return "" if row["nightly_enabled"] else "the nightly run is switched off"
 
 
 def _over(held: int, limit: int | None) -> int:

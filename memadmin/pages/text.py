@@ -7,6 +7,7 @@ from itertools import islice
 
 EMPTY = "(empty)"
 ELLIPSIS = "…"
+OPEN_BOX = "␣"
 CLUSTER_LIMIT = 32  # characters; a longer pile of marks is an attack on the layout, not a letter
 
 _ZERO_WIDTH_JOINER = "\u200d"
@@ -21,6 +22,8 @@ _ALONE = re.compile(
 )
 _OVERRIDES = "\u202d\u202e"  # they make text read backwards: shown, never obeyed
 _CONTROLS = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_OVERRIDES}]")
+_CONTROLS_OF_IDS = re.compile(f"[\x00-\x1f\x7f-\x9f{_OVERRIDES}]")
+_OUTER_BLANKS = re.compile(r"^[^\S\x00-\x1f]+|[^\S\x00-\x1f]+\Z")
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[\w.+-]+)*(;base64)?,([A-Za-z0-9+/=_%.~!*'()-]{64,})")
 
 
@@ -42,6 +45,16 @@ def visible(text: str | None, *, keep_lines: bool = True) -> str:
     shown = _DATA_URI.sub(_name_data, text or "")
     shown = shown if keep_lines else " ".join(shown.split())
     return _CONTROLS.sub(_symbol, shown) if shown.strip() else EMPTY
+
+
+def shown_id(text: str, length: int = 60) -> str:
+    """Return an id on one line, at most `length` visible characters, so that no two look alike for their blanks alone.
+
+    Blanks at its ends and control characters, line breaks among them, are shown as symbols.
+    """
+    marked = _OUTER_BLANKS.sub(lambda blanks: OPEN_BOX * len(blanks[0]), text)
+    kept = list(islice(clusters(_CONTROLS_OF_IDS.sub(_symbol, marked)), length + 1))
+    return "".join(kept[:-1]) + ELLIPSIS if len(kept) > length else "".join(kept)
 
 
 def clusters(text: str) -> Iterator[str]:

@@ -23,6 +23,11 @@ def reason_in_words(name: str) -> str:
     return _REASONS[Reason(name)] if name in set(Reason) else name
 
 
+def strategy_in_words(name: str | None) -> str:
+    """Return the kind of a memory as people say it: USER_PREFERENCE is "user preference"."""
+    return " ".join((name or "").replace("_", " ").lower().split())
+
+
 def sentences_of(policy: RetentionPolicy) -> list[str]:
     """Return what a policy does, one sentence for each memory type and rule kind. Pins are named where they matter."""
     said = [_rule_sentence(memory_type, policy.rule(memory_type)) for memory_type in MemoryType]
@@ -39,9 +44,10 @@ def _rule_sentence(memory_type: MemoryType, rule: RetentionRule) -> str:
         return f"{noun.capitalize()} are kept, whatever their age and number."
     limits = []
     if age is not None:
-        limits.append(f"when {days_in_words(age)} have passed {since}")
+        limits.append(f"when {days_in_words(age)} {'has' if age.days == 1 else 'have'} passed {since}")
     if count is not None:
-        limits.append(f"when there are more than {count:,} of them that are not pinned, the oldest first")
+        unpinned = " that are not pinned" if memory_type != MemoryType.HISTORY else ""
+        limits.append(f"when there are more than {count:,} of them{unpinned}, the oldest first")
     return f"{noun.capitalize()}{messages} go {', or '.join(limits)}."
 
 

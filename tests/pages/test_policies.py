@@ -131,7 +131,7 @@ def test_a_preview_is_numbered_and_names_its_victims_by_reason_and_user(containe
     assert "Names <strong>5</strong> items of 1 user" in page
     assert "Past its time to live" in page
     assert "1 past a limit and kept by a pin" in page
-    assert ">ann</a>" in page
+    assert "<bdi>ann</bdi></a>" in page
 
 
 def test_the_victims_can_be_narrowed_to_one_reason(container):
@@ -140,7 +140,31 @@ def test_the_victims_can_be_narrowed_to_one_reason(container):
 
     page = text_of(client.get(url("run-detail", Run.objects.get().number), {"reason": "ttl"}))
 
-    assert "of 1 victims" in page
+    assert ">1 victim<" in page
+
+
+def test_a_preview_of_an_unpublished_policy_leads_back_to_the_form_with_its_values(container):
+    publish(container, {"retention": {"sessions": {"retention_days": 30, "max_count": None}}})
+    client = editor()
+    page = text_of(client.post(url("policy-preview", container.uid), FORM, follow=True))
+    assert "It cannot be carried out now:" in page
+    assert "Evict 5 items" not in page
+
+    form = text_of(client.get(html.unescape(re.search(r'href="([^"]+)">Back to the form', page)[1])))
+
+    assert re.search(r'name="sessions_days" value="90"', form)
+    assert re.search(r'name="base" value="1"', form)
+    assert "no user keeps more than 2 memories" in form
+
+
+def test_an_administrator_sees_what_goes_and_not_whose_it_is(container):
+    editor().post(url("policy-preview", container.uid), FORM)
+    admin = a_browser_of(Role.ADMINISTRATOR, login="ali")
+
+    for page in (url("run-detail", Run.objects.get().number), url("policy-detail", container.uid)):
+        shown = text_of(admin.get(page))
+        assert "past its time to live" in shown.casefold()
+        assert ">ann<" not in shown
 
 
 def test_support_sees_the_texts_of_victims(container):

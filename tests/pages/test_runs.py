@@ -90,9 +90,40 @@ def test_what_changed_since_the_preview_is_said_before_and_after(run):
     carry_out()
 
     assert "Evict 5 items" in asked
-    assert "1 was pinned since the preview and stay" in asked
+    assert "1 was pinned since the preview and stays." in asked
     assert "kept: pinned" in text_of(client.get(url("run-detail", run.number)))
     assert LongTermMemory.objects.filter(pk=saved.pk).exists()
+
+
+def test_a_run_that_ends_lets_the_rest_of_the_page_know(run):
+    client = editor()
+    client.post(url("run-start", run.number), {"sure": "yes"})
+    waiting = client.get(url("run-progress", run.number), headers=HTMX)
+    carry_out()
+
+    assert "HX-Trigger" not in waiting
+    assert "run-ended" in client.get(url("run-progress", run.number), headers=HTMX)["HX-Trigger"]
+
+
+def test_a_preview_that_cannot_be_carried_out_says_why_before_anybody_tries(run):
+    configuration.change("retention_enabled", False, actor=ACTOR, now=NOON)
+    client = editor()
+
+    page = text_of(client.get(url("run-detail", run.number)))
+    asked = client.post(url("run-start", run.number), follow=True)
+
+    assert "It cannot be carried out now: Nothing will run: retention is off." in page
+    assert "Nothing will run: retention is off." in text_of(asked)
+    assert "Evict 6 items" not in text_of(asked)
+
+
+def test_the_overview_names_what_only_a_pin_keeps(run):
+    pinning.pin(LongTermMemory.objects.get(text="old 2"), reason="why", actor=ACTOR, now=NOON)
+    planning.plan(run.container, policies.current(run.container), now=NOON, trigger=Trigger.PREVIEW, actor=ACTOR)
+
+    assert "Past a limit and kept by a pin or a hold, by the latest run or preview of each container: 1." in text_of(
+        support().get(url("overview"))
+    )
 
 
 def test_a_double_click_starts_one_run(run):
@@ -203,7 +234,7 @@ def test_the_audit_page_filters_and_shows_who(run):
     page = text_of(auditor().get(url("audit-list"), {"action": "policy.published"}))
 
     assert "A policy version came into force" in page
-    assert "of 1 entries" in page
+    assert ">1 entry<" in page
     assert support().get(url("audit-list")).status_code == 403
 
 

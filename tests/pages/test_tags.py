@@ -7,6 +7,7 @@ from django.template import Context, Template
 from django.test import RequestFactory
 
 from memadmin.access.models import Person
+from memadmin.store.models import Subject
 from tests.factories import NOON
 
 EVIL = "<script>alert(1)</script>\"'&{{ x }}"
@@ -22,6 +23,9 @@ def render(source: str, **context: object) -> str:
         "{{ x|excerpt }}",
         "{{ x|visible }}",
         "{{ x|isolate }}",
+        "{{ x|short_id }}",
+        "{{ x|strategy }}",
+        "{{ x|changed_text }}",
         "{% badge x %}",
         "{% badge 'a' title=x %}",
         "{% uid x x %}",
@@ -149,3 +153,27 @@ def test_a_checkbox_has_its_label_around_it():
 )
 def test_the_foot_of_a_list_tells_the_true_total(paging, words):
     assert words in render("{% include 'components/_paging.html' %}", paging=paging)
+
+
+@pytest.mark.parametrize(
+    ("body", "shown"),
+    [
+        ({"memory": "Swift & Sons"}, "Swift &amp; Sons"),
+        ("Swift & Sons", "Swift &amp; Sons"),
+        ({"fact": "tea"}, "{&quot;fact&quot;: &quot;tea&quot;}"),
+        ({"memory": None}, "{&quot;memory&quot;: null}"),
+    ],
+)
+def test_what_history_keeps_is_shown_once_escaped(body, shown):
+    assert render("{{ body|changed_text }}", body=body) == shown
+
+
+def test_a_users_name_says_when_there_is_none():
+    users = [Subject(user_id="ann"), Subject(user_id=""), Subject(user_id=None), None]
+
+    assert [render("{{ user|user_name }}", user=user) for user in users] == ["ann", "(empty id)", "unattributed", "a user who has gone"]
+
+
+def test_a_strategy_is_said_in_words():
+    assert render("{{ name|strategy }}", name="USER_PREFERENCE") == "user preference"
+    assert render("{{ name|strategy }}", name=None) == ""

@@ -107,3 +107,20 @@ def test_an_excerpt_is_never_longer_than_asked_and_never_empty(any_text, length)
 
     assert cut
     assert len(list(text.clusters(cut))) <= max(length + 1, len(EMPTY))
+
+
+@pytest.mark.parametrize(
+    ("given_id", "shown"),
+    [
+        ("ann", "ann"),
+        (" ann ", "␣ann␣"),
+        ("a  b", "a  b"),
+        ("ann\n", "ann␊"),
+        ("   ", "␣␣␣"),
+        ("", ""),
+        ("a\x1b[31m", "a␛[31m"),
+        ("x" * 61, "x" * 60 + "…"),
+    ],
+)
+def test_ids_that_differ_in_blanks_alone_look_different(given_id, shown):
+    assert text.shown_id(given_id) == shown

@@ -94,7 +94,7 @@ def test_memories_without_a_user_are_shown_apart_and_not_counted_as_one():
 
     page = text_of(support().get(reverse("pages:user-list", args=[container.uid])))
 
-    assert "1–1 of 1 users" in page
+    assert ">1 user<" in page
     assert "name no user" in page
 
 

@@ -1,5 +1,6 @@
 """Tags and filters of every template (built in: no `{% load %}`). All of them escape what people or agents wrote."""
 
+import json
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -21,6 +22,7 @@ from memadmin.lifecycle.totals import Totals, TypeTotals
 from memadmin.pages import text as texts
 from memadmin.pages import times, wording
 from memadmin.pages.words import word_named
+from memadmin.store.models import Subject
 
 register = template.Library()
 
@@ -53,6 +55,14 @@ def isolate(text: object) -> SafeString:
 
 
 @register.filter
+def changed_text(body: object) -> str:
+    """What history keeps of a memory, before or after a change: its text, or whatever else the source sent."""
+    if isinstance(body, Mapping) and isinstance(body.get("memory"), str):
+        return str(body["memory"])
+    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
+
+
+@register.filter
 def grouped(number: int | float | None) -> str:
     """1312 as 1,312; None as "unknown", because a count that failed is not zero."""
     return "unknown" if number is None else f"{number:,}"
@@ -62,6 +72,27 @@ def grouped(number: int | float | None) -> str:
 def may(person: object, right: str) -> bool:
     """{% if user|may:"memory.pin" %}: hides what a person could not do anyway; the view asks again."""
     return isinstance(person, Person) and person.may(Right(right))
+
+
+@register.filter
+def user_name(subject: Subject | None, length: int = 60) -> str:
+    """Whom a page speaks of, on one line: the id, or what stands in its place. Put it in a <bdi>."""
+    if subject is None:
+        return "a user who has gone"
+    if subject.user_id is None:
+        return "unattributed"
+    return texts.shown_id(subject.user_id, length) or "(empty id)"
+
+
+@register.filter
+def short_id(text: str | None, length: int = 40) -> str:
+    """An id that an agent gave, on one line."""
+    return texts.shown_id(text or "", length)
+
+
+@register.filter
+def strategy(name: str | None) -> str:
+    return texts.excerpt(wording.strategy_in_words(name), 30) if name else ""
 
 
 @register.filter
