@@ -147,7 +147,7 @@ def test_a_preview_of_an_unpublished_policy_leads_back_to_the_form_with_its_valu
     publish(container, {"retention": {"sessions": {"retention_days": 30, "max_count": None}}})
     client = editor()
     page = text_of(client.post(url("policy-preview", container.uid), FORM, follow=True))
-    assert "It cannot be carried out now:" in page
+    assert "It cannot be carried out:" in page
     assert "Evict 5 items" not in page
 
     form = text_of(client.get(html.unescape(re.search(r'href="([^"]+)">Back to the form', page)[1])))

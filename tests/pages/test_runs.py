@@ -112,7 +112,7 @@ def test_a_preview_that_cannot_be_carried_out_says_why_before_anybody_tries(run)
     page = text_of(client.get(url("run-detail", run.number)))
     asked = client.post(url("run-start", run.number), follow=True)
 
-    assert "It cannot be carried out now: Nothing will run: retention is off." in page
+    assert "It cannot be carried out: Nothing will run: retention is off." in page
     assert "Nothing will run: retention is off." in text_of(asked)
     assert "Evict 6 items" not in text_of(asked)
 
