@@ -27,10 +27,12 @@ class Paging:
     capped: bool = False
 
 
-def slice_of(request: HttpRequest, rows: QuerySet[Any], *, key: str, descending: bool = False, size: int = PAGE_SIZE) -> Slice:
-    """Return the page that the address names; the first one, with a word to the reader, when it names none of this list."""
+def slice_of(
+    request: HttpRequest, rows: QuerySet[Any], *, key: str, descending: bool = False, size: int = PAGE_SIZE, start: str = ""
+) -> Slice:
+    """Return the page that the address names, else that of `start`; the first one, with a word to the reader, for a place that is none."""
     try:
-        return slice_by_key(rows, key=key, descending=descending, token=request.GET.get("after", ""), size=size)
+        return slice_by_key(rows, key=key, descending=descending, token=request.GET.get("after", "") or start, size=size)
     except InvalidPlace as error:
         problem(request, f"{error} This is its beginning.")
         return slice_by_key(rows, key=key, descending=descending, size=size)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from uuid import UUID
 
-from django.db.models import BigIntegerField, Count
+from django.db.models import BigIntegerField, Count, QuerySet
 from django.db.models.expressions import RawSQL
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
@@ -25,6 +25,7 @@ from memadmin.pages.standing import Standing, standing_of
 from memadmin.store import pinning
 from memadmin.store.listing import NO_TIME
 from memadmin.store.models import Pin, Provenance, Session, WorkingMemory
+from memadmin.store.paging import page_with
 from memadmin.store.scoring import micros_sql
 from memadmin.store.text import clean
 from retention.rules import MemoryType
@@ -94,12 +95,8 @@ def session_unpin(request: PersonRequest, uid: UUID) -> HttpResponse:
 def _detail(request: PersonRequest, session: Session, *, form: PinForm | None = None, status: int = 200) -> HttpResponse:
     standing = standing_of(request.user, session.subject.uid)
     written = WorkingMemory.objects.of_session(session)
-    page = slice_of(
-        request,
-        written.annotate(key=RawSQL("store_workingmemory.sequence", [], output_field=BigIntegerField())),
-        key="key",
-        size=MESSAGES_A_PAGE,
-    )
+    ordered = written.annotate(key=RawSQL("store_workingmemory.sequence", [], output_field=BigIntegerField()))
+    page = slice_of(request, ordered, key="key", size=MESSAGES_A_PAGE, start=_page_of_entry(request, ordered))
     pin = Pin.objects.filter(target_uid=session.uid, subject=session.subject_id).first()
     may_read = request.user.may(Right.MEMORY_READ_TEXT)
     shown = in_order(written.select_related("session"), page)
@@ -118,6 +115,15 @@ def _detail(request: PersonRequest, session: Session, *, form: PinForm | None = 
         "may_read": may_read,
     }
     return render_page(request, "sessions/detail.html", "sessions/_messages.html", context, status=status)
+
+
+def _page_of_entry(request: PersonRequest, ordered: QuerySet[WorkingMemory]) -> str:
+    """Return the place of the entry that the address names, as the source of a memory does; "" for none."""
+    try:
+        entry = ordered.filter(uid=UUID(request.GET.get("entry", ""))).first()
+    except ValueError:
+        return ""
+    return page_with(ordered, entry.pk, key="key", size=MESSAGES_A_PAGE) if entry else ""
 
 
 def fate_of(session: Session, standing: Standing, *, now: datetime) -> str:

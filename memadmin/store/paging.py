@@ -77,6 +77,20 @@ def slice_by_key(rows: QuerySet[Any], *, key: str, descending: bool = False, tok
     return _numbered(found, place, more=more)
 
 
+def page_with(rows: QuerySet[Any], row_id: int, *, key: str, size: int = 50) -> str:
+    """Return the token of the page of this list, in ascending order, that has the row; "" when that is the first page or none."""
+    found = rows.filter(pk=row_id).values_list(key, "id").first()
+    if found is None:
+        return ""
+    row = Place(key=found[0], id=found[1], backwards=True, position=1)
+    ahead = rows.filter(_behind(key, row, reverse=True)).count()
+    first = ahead - ahead % size
+    if first == 0:
+        return ""
+    last_key, last_id = rows.order_by(key, "id").values_list(key, "id")[first - 1]
+    return Place(key=last_key, id=last_id, backwards=False, position=first + 1).token()
+
+
 def _behind(key: str, place: Place, *, reverse: bool) -> Q:
     beyond = "lt" if reverse else "gt"
     return Q(**{f"{key}__{beyond}": place.key}) | Q(**{key: place.key, f"id__{beyond}": place.id})

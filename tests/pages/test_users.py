@@ -174,3 +174,17 @@ def test_working_memories_without_a_session_are_shown():
 
     assert "Working memories without a session" in page
     assert "gone" in page
+
+
+def test_the_message_that_a_memory_came_from_is_on_the_page_that_its_link_opens():
+    container = make_container()
+    store(container, *(a_message(f"said {number}.", sequence=number, external_id=f"m-{number}") for number in range(250)))
+    client, url = support(), reverse("pages:session-detail", args=[Session.objects.get().uid])
+
+    for number, shown in ((0, "1\u2013100 of 250"), (99, "1\u2013100 of 250"), (100, "101\u2013200 of 250"), (249, "201\u2013250 of 250")):
+        entry = WorkingMemory.objects.get(external_id=f"m-{number}").uid
+        page = text_of(client.get(url, {"entry": entry}))
+        assert f'id="entry-{entry}"' in page
+        assert shown in page
+    for nonsense in ("", "x", "00000000-0000-0000-0000-000000000000"):
+        assert "1\u2013100 of 250" in text_of(client.get(url, {"entry": nonsense}))
