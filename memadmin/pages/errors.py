@@ -45,10 +45,11 @@ def csrf_failed(request: HttpRequest, reason: str = "") -> HttpResponse:
 
 def broken(request: HttpRequest) -> HttpResponse:
     """Answer 500. Reads nothing but a template: the database or the session may be what broke."""
-    error_id = uuid.uuid4().hex[:8]
+    error_id, reading = uuid.uuid4().hex[:8], request.method in {"GET", "HEAD"}
     logger.error("page failed, error id %s", error_id)
-    response = HttpResponse(render_to_string("errors/500.html", {"error_id": error_id}), status=500)
-    response["X-Problem"] = f"Something broke on our side (error id {error_id})."
+    response = HttpResponse(render_to_string("errors/500.html", {"error_id": error_id, "reading": reading}), status=500)
+    what = "This could not be loaded" if reading else "This may not have happened"  # a list that failed must not pass for an empty one
+    response["X-Problem"] = f"{what}: something broke on our side (error id {error_id})."
     return response
 
 
