@@ -11,17 +11,14 @@ from memadmin.access.actors import names_of
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditPayload, Stream
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import SearchField
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import paging, slice_of
-from memadmin.store.text import clean
 
 
 class AuditFilter(forms.Form):
     action = forms.ChoiceField(required=False, choices=[("", "Everything"), *((action.value, action.label) for action in Action)])
-    target = forms.CharField(required=False, max_length=250)
-
-    def clean_target(self) -> str:
-        return clean(self.cleaned_data["target"])
+    target = SearchField(required=False)
 
 
 @require_safe

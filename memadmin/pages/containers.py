@@ -12,12 +12,12 @@ from django.views.decorators.http import require_safe
 
 from memadmin.access.visibility import get_container, visible_containers, visible_subjects
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import SearchField
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store import policies
 from memadmin.store.identity import canonical_id
 from memadmin.store.models import Subject
-from memadmin.store.text import clean
 
 SORTS = {
     "user_id": "User",
@@ -31,12 +31,9 @@ SORTS = {
 
 
 class UserFilter(forms.Form):
-    q = forms.CharField(required=False, strip=False, max_length=512, label="Find a user by id")
+    q = SearchField(required=False, strip=False, label="Find a user by id")
     sort = forms.ChoiceField(required=False, choices=SORTS.items())
     down = forms.BooleanField(required=False)
-
-    def clean_q(self) -> str:
-        return clean(self.cleaned_data["q"])
 
 
 @require_safe

@@ -1,8 +1,17 @@
 """Forms that several pages share."""
 
+from typing import Any
+
 from django import forms
 
 from memadmin.store.text import clean
+
+
+class SearchField(forms.CharField):
+    """Text that is looked for. What no database stores is looked for as its replacement, and so not found: it must not widen a list."""
+
+    def to_python(self, value: Any) -> str:
+        return str(super().to_python(clean(value) if isinstance(value, str) else value))
 
 
 class PinForm(forms.Form):

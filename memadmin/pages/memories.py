@@ -19,13 +19,13 @@ from django.views.decorators.http import require_safe
 
 from memadmin.access.rights import Right
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import SearchField
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.standing import Standing, standing_of
 from memadmin.store.listing import MemoryFilter, Sort, State, keyed, memories_of
 from memadmin.store.models import ItemType, LongTermMemory, Provenance, Session, WorkingMemory
 from memadmin.store.querysets import LongTermQuerySet
-from memadmin.store.text import clean
 
 Row = dict[str, Any]  # a memory as the list shows it: plain values, which a template reads several times faster than a model's
 COLUMNS = ("pk", "uid", "pinned", "held", "strategy_type", "created_at", "last_accessed_at", "hits", "tokens", "superseded_by")
@@ -51,15 +51,12 @@ SORTS = {
 class MemoryForm(forms.Form):
     """What the address of the list may say."""
 
-    q = forms.CharField(required=False, strip=True, max_length=500, label="Text", widget=forms.TextInput(attrs={"type": "search"}))
+    q = SearchField(required=False, label="Text", widget=forms.TextInput(attrs={"type": "search"}))
     state = forms.ChoiceField(required=False, choices=list(STATES.items()), label="Show")
     strategy = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput())
     sort = forms.ChoiceField(required=False, choices=list(SORTS.items()), label="Sort by")
     down = forms.BooleanField(required=False, label="Highest first")
     at = forms.IntegerField(required=False, min_value=0, max_value=253_402_300_799, widget=forms.HiddenInput())
-
-    def clean_q(self) -> str:
-        return clean(self.cleaned_data["q"])
 
 
 @dataclass(frozen=True)

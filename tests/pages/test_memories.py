@@ -137,7 +137,7 @@ def test_a_wrong_filter_opens_no_pin_form():
     container = make_container()
     make_memory(container)
 
-    page = text_of(page_of(support(), subject_of(container), q="x" * 900))
+    page = text_of(page_of(support(), subject_of(container), state="y"))
 
     assert '<details class="pin-box">' in page
 
