@@ -125,7 +125,7 @@ class JsonlReader:
         elif "messages" in record:
             yield from read_session(record, scratch=self.scratch)
         elif "memory" in record or "text" in record:
-            yield read_memory(record, container_uid=self.target.container.uid, scratch=self.scratch, now=self.target.now)
+            yield from read_memory(record, container_uid=self.target.container.uid, scratch=self.scratch, now=self.target.now)
         elif "mapping" in record:
             yield from read_tree(record, scratch=self.scratch)
         elif "role" in record or "content" in record:

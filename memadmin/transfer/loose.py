@@ -66,19 +66,28 @@ def _session(record: Record, *, user_id: str | None, session_ref: str | None) ->
     )
 
 
-def read_memory(record: Record, *, container_uid: UUID, scratch: Scratch, now: datetime) -> IncomingMemory:
-    """Return a long-term memory. Without an id it is named by user, text, time and how often the file has it. Raises Refused."""
+def read_memory(record: Record, *, container_uid: UUID, scratch: Scratch, now: datetime) -> Iterator[Outcome]:
+    """Yield a long-term memory. Without an id it is named by user, text, time and how often the file has it. Raises Refused.
+
+    A last access that cannot be read is noted and left out: the memory then counts as never recalled, and stays.
+    """
     user_id, session_ref = identifier(record, "user_id"), identifier(record, "session_id")
-    created, updated, accessed = time(record, *TIMES), time(record, *UPDATED), time(record, "last_accessed_at")
-    text = record.get("memory") if record.get("memory") is not None else record.get("text")
-    if text is None and not record.get("parts"):
+    created, updated = time(record, *TIMES), time(record, *UPDATED)
+    try:
+        accessed = time(record, "last_accessed_at")
+    except Refused as problem:
+        accessed = None
+        yield Noted("access_unknown", f"left out: {problem.words}", field=problem.field)
+    text, parts = _text_and_parts(record)
+    if text is None:
         raise Refused("missing", "a memory needs a text", field="memory")
     name = identifier(record, "id", "external_id")
-    same = ("tags", "namespace", "parts", "strategy_id", "strategy_type", "fact_key", "tokens", "importance", "hits")
-    return IncomingMemory(
+    same = ("tags", "namespace", "strategy_id", "strategy_type", "fact_key", "tokens", "importance", "hits")
+    yield IncomingMemory(
         user_id=user_id,
         external_id=name or counted_name([user_id, text, str(created and created.at)], scratch=scratch),
-        text=text if text is not None else "",
+        text=text,
+        parts=parts,
         created_at=created.at if created else None,
         time_note=created.note if created else "",
         last_updated_at=updated.at if updated else None,
@@ -90,6 +99,17 @@ def read_memory(record: Record, *, container_uid: UUID, scratch: Scratch, now: d
         pin=pin_at_source(record, now=now),
         **{field: record[field] for field in same if field in record},
     )
+
+
+def _text_and_parts(record: Record) -> tuple[Any, Any]:
+    """Return the text (None: there is none) and the content parts. Where only parts are given, their words are the text, to be found by."""
+    text, parts = record.get("memory") if record.get("memory") is not None else record.get("text"), record.get("parts")
+    if isinstance(text, list):
+        text, parts = None, text
+    if text is None and isinstance(parts, list) and parts:
+        words = (part.get("text") if isinstance(part, dict) else part for part in parts)
+        text = "\n".join(each for each in words if isinstance(each, str))
+    return text, parts
 
 
 def _sources(container_uid: UUID, user_id: str | None, session_ref: str | None) -> tuple[Source, ...]:

@@ -10,6 +10,9 @@ from tests.transfer.running import import_memories, write_lines
 pytestmark = pytest.mark.django_db
 
 
+PARTS = [{"type": "text", "text": "likes tea"}, {"type": "image_url", "image_url": {"url": "https://example.org/cup"}}, "and cake"]
+
+
 def fact(memory="likes tea", *, user_id="ann", **details):
     return {"user_id": user_id, "memory": memory, **details}
 
@@ -55,6 +58,25 @@ def test_a_memory_has_what_its_line_says(tmp_path):
     assert Provenance.objects.get().source_uid == item_uid(Container.objects.get().uid, ItemType.SESSION, "ann", "s-1")
 
 
+def test_a_last_access_that_cannot_be_read_costs_itself_alone_and_is_noted(tmp_path):
+    lines = write_lines(tmp_path / "x.jsonl", fact(last_accessed_at="not-a-date", created_at="2025-03-04", hits=3))
+
+    done = import_memories("jsonl", lines, "--report", tmp_path / "r.jsonl")
+
+    memory = LongTermMemory.objects.get()
+    assert (memory.created_at, memory.last_accessed_at, memory.hits) == (datetime(2025, 3, 4, tzinfo=UTC), None, 3)
+    assert (done.code, done.answer["noted"]["access_unknown"]) == (0, 1)
+    assert "not-a-date" not in (tmp_path / "r.jsonl").read_text()
+
+
+@pytest.mark.parametrize("given", [{"memory": None, "parts": PARTS}, {"memory": PARTS}, {"memory": None, "text": PARTS}])
+def test_a_memory_of_parts_has_their_words_for_a_text(tmp_path, given):
+    import_memories("jsonl", write_lines(tmp_path / "x.jsonl", {**fact(), **given}))
+
+    memory = LongTermMemory.objects.get()
+    assert (memory.text, memory.parts) == ("likes tea\nand cake", PARTS)
+
+
 def test_a_memory_that_says_little_gets_the_defaults(tmp_path):
     import_memories("jsonl", write_lines(tmp_path / "x.jsonl", fact()))
 
@@ -90,7 +112,7 @@ def test_memories_without_ids_are_stored_once_however_often_they_come(tmp_path):
         ({"author": "x" * 513}, "text_too_long", "author"),
         ({"pinned": "yes"}, "not_a_flag", "pinned"),
         ({"created_at": "1:56 pm on 8 May, 2023"}, "time_unreadable", "created_at"),
-        ({"last_accessed_at": "not-a-date"}, "time_unreadable", "last_accessed_at"),
+        ({"updated_at": "not-a-date"}, "time_unreadable", "updated_at"),
         ({"expires_at": "9999-12-31T23:59:59-23:59"}, "time_out_of_range", "expires_at"),
         ({"expires_at": "soon"}, "time_unreadable", "expires_at"),
     ],
