@@ -70,6 +70,8 @@ def _in_words(memory: LongTermMemory, scored: Score, *, now: datetime) -> str:
         AccessBasis.FUTURE: "Its last recall lies in the future, which counts as now",
         AccessBasis.NEVER_READ: "Never recalled by an agent, which counts as recalled one half-life before it was made",
     }.get(scored.basis)
+    if scored.basis is AccessBasis.NEVER_READ and memory.hits:
+        read = "When it was last recalled is unknown, which counts as one half-life before it was made"
     if read is None and memory.last_accessed_at:
         read = f"Last recalled {span((now - memory.last_accessed_at).total_seconds())} ago"
     times = {0: "", 1: ", recalled once"}.get(memory.hits, f", recalled {memory.hits:,} times")
