@@ -155,7 +155,9 @@ def _chunks(subjects: SubjectQuerySet) -> Iterator[dict[int, str | None]]:
 def _pages(model: type[models.Model], container: Container, subjects: SubjectQuerySet) -> Iterator[list[Record]]:
     """Yield the rows of a table a page at a time, by user and then as they were stored."""
     for chunk in _chunks(subjects):
-        rows = model._default_manager.filter(container=container, subject_id__in=chunk).order_by("subject__user_id", "id").values()
+        # Only this table's index begins with the container; naming it elsewhere makes SQLite walk the whole container each time.
+        among = {"container": container} if model is LongTermMemory else {}
+        rows = model._default_manager.filter(**among, subject_id__in=chunk).order_by("subject__user_id", "id").values()
         found = ({**row, "user_id": chunk[row["subject_id"]]} for row in rows.iterator(chunk_size=ROWS_AT_A_TIME))
         while page := list(itertools.islice(found, ROWS_AT_A_TIME)):
             yield page
