@@ -3,35 +3,20 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
 
-from memadmin.store.models import LongTermMemory, Subject
-from memadmin.store.scoring import access_sql, score_sql
+from memadmin.lifecycle.cuts import Cut, cut_of
+from memadmin.lifecycle.items import SOURCES
+from memadmin.lifecycle.models import ItemKind
+from memadmin.lifecycle.selection import NOT_OVERSIZED, expired_sql, ranked_sql
+from memadmin.store.models import LongTermMemory, Session, Subject
 from retention import scoring
 from retention.records import MemoryFacts
-from retention.rules import RelevanceRule
+from retention.rules import MemoryType, RelevanceRule, RetentionPolicy
+from retention.victims import Reason
 
-_LINE = """
-WITH live AS (
-    SELECT m.id, m.tokens, m.pinned OR m.held AS exempt, {score} AS score, {access} AS accessed
-    FROM store_longtermmemory AS m
-    WHERE m.container_id = %s AND m.subject_id = %s
-      AND ({ttl} IS NULL OR m.created_at IS NULL OR m.created_at >= {ttl} OR m.pinned OR m.held)
-),
-held AS (SELECT count(*) AS n, coalesce(sum(tokens), 0) AS tokens FROM live),
-ranked AS (
-    SELECT score, row_number() OVER w AS place, sum(tokens) OVER w - tokens AS before
-    FROM live WHERE NOT exempt
-    WINDOW w AS (
-        ORDER BY CASE WHEN tokens > {max_tokens} THEN 0 ELSE 1 END, score, accessed IS NULL, accessed, id
-        ROWS UNBOUNDED PRECEDING
-    )
-)
-SELECT min(score) FROM ranked, held
-WHERE (held.n >= {max_records} OR held.tokens >= {max_tokens})
-  AND held.n - (place - 1) <= {max_records} AND held.tokens - before <= {max_tokens}
-"""
 NO_LIMIT = 2**60
 
 
@@ -51,24 +36,51 @@ def facts_of(memory: LongTermMemory) -> MemoryFacts:
     )
 
 
-def cut_line(subject: Subject, rule: RelevanceRule, *, now: datetime) -> int | None:
+def reasons_now(item: Session | LongTermMemory, subject: Subject, policy: RetentionPolicy, *, now: datetime) -> tuple[Reason, ...]:
+    """Return why the policy would evict this very item now; nothing means that it stays. Its meaning is that of a run's selection."""
+    kind = ItemKind.SESSION if isinstance(item, Session) else ItemKind.LONG_TERM
+    source, rule = SOURCES[kind], policy.relevance if kind == ItemKind.LONG_TERM else None
+    cut = cut_of(subject.container, source, policy.rule(kind.memory_type), now=now)
+    conditions = [(Reason.AGE, cut.aged), (Reason.COUNT, cut.counted), (Reason.TTL, expired_sql(rule, now=now))]
+    tests = ", ".join(f"({condition}) IS TRUE" for _, condition in conditions)
+    row = _row(f"SELECT {tests} FROM {source.table} m WHERE m.id = {item.pk} AND {source.exposed}")
+    if row is None:  # pinned, held, or gone
+        return ()
+    condemned = tuple(reason for (reason, _), holds in zip(conditions, row, strict=True) if holds)
+    if condemned or rule is None or not _reaches_a_cap(subject, rule):
+        return condemned
+    ranked = _ranked(subject, rule, cut, now=now)
+    remaining, weight = _row(f"SELECT r.remaining, r.weight FROM ({ranked}) r WHERE r.item_id = {item.pk}") or (0, 0)
+    over = [(Reason.MAX_RECORDS, remaining, rule.max_records), (Reason.MAX_TOKENS, weight, rule.max_tokens)]
+    beyond = tuple(reason for reason, held, limit in over if limit is not None and held > limit)
+    is_oversized = isinstance(item, LongTermMemory) and rule.max_tokens is not None and item.tokens > rule.max_tokens
+    return (Reason.OVERSIZED, *beyond) if beyond and is_oversized else beyond
+
+
+def cut_line(subject: Subject, policy: RetentionPolicy, *, now: datetime) -> int | None:
     """Return the lowest score, in millionths, that survives the caps of this user; None while the user is under them.
 
-    Its meaning is `retention.victims.cut_line`.
+    Its meaning is `retention.victims.cut_line`, of what the rules of the container leave.
     """
-    if not _reaches_a_cap(subject, rule):
+    rule = policy.relevance
+    if rule is None or not _reaches_a_cap(subject, rule):
         return None
-    statement = _LINE.format(
-        score=score_sql(rule, now=now, alias="m"),
-        access=access_sql(rule, alias="m"),
-        ttl="NULL" if rule.ttl is None else _time(now - rule.ttl),
-        max_records=NO_LIMIT if rule.max_records is None else rule.max_records,
-        max_tokens=NO_LIMIT if rule.max_tokens is None else rule.max_tokens,
+    source = SOURCES[ItemKind.LONG_TERM]
+    cut = cut_of(subject.container, source, policy.rule(MemoryType.LONG_TERM), now=now)
+    records = NO_LIMIT if rule.max_records is None else rule.max_records
+    tokens = NO_LIMIT if rule.max_tokens is None else rule.max_tokens
+    stays = f"NOT r.exempt AND r.remaining <= {records} AND r.weight <= {tokens}"
+    line, held, weight = _row(
+        f"SELECT MIN(CASE WHEN {stays} THEN r.rank & {NOT_OVERSIZED - 1} END), COALESCE(MAX(r.remaining), 0), COALESCE(MAX(r.weight), 0) "
+        f"FROM ({_ranked(subject, rule, cut, now=now)}) r"
     )
-    with connection.cursor() as cursor:
-        cursor.execute(statement, [subject.container_id, subject.pk])
-        line: int | None = cursor.fetchone()[0]
-    return line
+    return line if held >= records or weight >= tokens else None
+
+
+def _ranked(subject: Subject, rule: RelevanceRule, cut: Cut, *, now: datetime) -> str:
+    """Return the SELECT of one user's memories that age, number and TTL leave, with what each has before it."""
+    spared = f"({cut.either}) IS NOT TRUE AND ({expired_sql(rule, now=now)}) IS NOT TRUE"
+    return ranked_sql(subject.container, rule, of_subject=f"= {subject.pk}", spared=spared, now=now)
 
 
 def falls_below(facts: MemoryFacts, line: int, rule: RelevanceRule, *, now: datetime) -> datetime | None:
@@ -82,6 +94,7 @@ def _reaches_a_cap(subject: Subject, rule: RelevanceRule) -> bool:
     return records or (rule.max_tokens is not None and subject.tokens >= rule.max_tokens)
 
 
-def _time(moment: datetime) -> str:
-    text = str(connection.ops.adapt_datetimefield_value(moment))
-    return f"CAST('{text}' AS timestamptz)" if connection.vendor == "postgresql" else f"'{text}'"
+def _row(sql: str) -> Any:
+    with connection.cursor() as cursor:
+        cursor.execute(sql)
+        return cursor.fetchone()

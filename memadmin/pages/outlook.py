@@ -6,11 +6,13 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from memadmin.lifecycle import explain
+from memadmin.pages import wording
 from memadmin.pages.standing import Standing
 from memadmin.pages.times import span
 from memadmin.store.models import LongTermMemory
 from retention.rules import MemoryType
 from retention.scoring import AccessBasis, Score, score
+from retention.victims import Reason
 
 SOON = timedelta(days=30)
 
@@ -35,7 +37,7 @@ class Outlook:
     no_line: str = ""
     below: bool = False  # now, and nothing keeps it
     falls_below_at: datetime | None = None  # later than now
-    marks: list[tuple[str, str]] = field(default_factory=list)
+    marks: list[tuple[str, str]] = field(default_factory=list)  # text and tone of badges
 
 
 def outlook_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> Outlook:
@@ -43,13 +45,14 @@ def outlook_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> 
     rule = standing.rule
     facts = explain.facts_of(memory)
     scored = score(facts, weights=rule.weights, half_life=rule.half_life, now=now)
-    line = explain.cut_line(standing.subject, rule, now=now) if standing.has_rule else None
+    line = explain.cut_line(standing.subject, standing.policy, now=now) if standing.policy else None
+    reasons = explain.reasons_now(memory, standing.subject, standing.policy, now=now) if standing.policy else ()
     below = line is not None and scored.millionths < line and not (memory.pinned or memory.held)
     falls_below_at = None if line is None or memory.pinned or below else explain.falls_below(facts, line, rule, now=now)
     shown = scored.shown(places=3)
     points = shown.points
     return Outlook(
-        sentence=_sentence(memory, standing, scored, line, now=now),
+        sentence=_sentence(memory, standing, reasons, now=now),
         words=_in_words(memory, scored, now=now),
         terms=[
             Row(name=term.name, raw=f"{term.raw:.3f}", weight=f"{term.weight:g}", points=f"{100 * value:.1f}")
@@ -59,6 +62,7 @@ def outlook_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> 
         line=None if line is None else f"{line / 10_000:.1f}",
         no_line=_no_line(standing) if line is None else "",
         below=below,
+        marks=[] if standing.blocked else _marks(reasons, falls_below_at, now=now),
         falls_below_at=falls_below_at if falls_below_at and falls_below_at > now else None,
     )
 
@@ -79,7 +83,7 @@ def _in_words(memory: LongTermMemory, scored: Score, *, now: datetime) -> str:
     return f"{read}{times}; {level} importance."
 
 
-def _sentence(memory: LongTermMemory, standing: Standing, scored: Score, line: int | None, *, now: datetime) -> str:
+def _sentence(memory: LongTermMemory, standing: Standing, reasons: tuple[Reason, ...], *, now: datetime) -> str:
     due = _dates(memory, standing)
     passed = [name for name, at in due.items() if at < now]
     if memory.pinned:
@@ -88,15 +92,20 @@ def _sentence(memory: LongTermMemory, standing: Standing, scored: Score, line: i
         return "Held: nothing removes it."
     if standing.blocked:
         return f"It stays: {standing.blocked}."
-    when = f"{standing.next_run_at:%d %b %Y, %H:%M} UTC" if standing.next_run_at else ""
-    if passed:
-        return f"It is past its {passed[0]} and goes at the next run, {when}."
-    if line is not None and scored.millionths < line:
-        return f"Its score is below this user's line: it goes at the next run, {when}, unless an agent recalls it or somebody pins it."
+    if reasons:
+        when = f", {standing.next_run_at:%d %b %Y, %H:%M} UTC" if standing.next_run_at else ""
+        return f"It goes at the next run{when}, unless somebody pins it: {wording.reason_in_words(reasons[0])}."
     if due:
         name, at = min(due.items(), key=lambda item: item[1])
         return f"It stays for now. It reaches its {name} on {at:%d %b %Y}."
-    return "It stays: no limit reaches it."
+    return "It stays for now: no limit reaches it as things are."
+
+
+def _marks(reasons: tuple[Reason, ...], falls_below_at: datetime | None, *, now: datetime) -> list[tuple[str, str]]:
+    """Return the flags of the panel: goes, or at risk because the line is near."""
+    if reasons:
+        return [("expired" if Reason.TTL in reasons else "goes at the next run", "red")]
+    return [("at risk", "yellow")] if falls_below_at and falls_below_at < now + SOON else []
 
 
 def _dates(memory: LongTermMemory, standing: Standing) -> dict[str, datetime]:

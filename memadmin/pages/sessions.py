@@ -16,6 +16,8 @@ from django.views.decorators.http import require_POST, require_safe
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_memories, visible_sessions
+from memadmin.lifecycle import explain
+from memadmin.pages import wording
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import PinForm
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
@@ -127,17 +129,15 @@ def _page_of_entry(request: PersonRequest, ordered: QuerySet[WorkingMemory]) -> 
 
 
 def fate_of(session: Session, standing: Standing, *, now: datetime) -> str:
-    """Say what the age rule means for a session."""
+    """Say whether and when a session goes."""
     if session.pinned:
         return "Pinned: no run evicts it."
     if standing.blocked:
         return f"It stays: {standing.blocked}."
+    reasons = explain.reasons_now(session, standing.subject, standing.policy, now=now) if standing.policy else ()
+    if reasons:
+        return f"It goes at the next run, {standing.next_run_at:%d %b %H:%M} UTC: {wording.reason_in_words(reasons[0])}."
     limit = standing.policy.rule(MemoryType.SESSIONS).age_limit if standing.policy else None
-    if limit is None:
-        return "The policy sets no age for sessions; a limit on their number may still evict the oldest."
-    if session.last_updated_at is None:
-        return "It has no date, so its age never condemns it."
-    at = session.last_updated_at + limit
-    if at < now:
-        return f"It is past its age and goes at the next run, {standing.next_run_at:%d %b %H:%M} UTC."
-    return f"It goes after {at:%d %b %Y}, unless something is added to it."
+    if limit is None or session.last_updated_at is None:
+        return "It stays for now: no age limit reaches it."
+    return f"It goes after {session.last_updated_at + limit:%d %b %Y}, unless something is added to it."
