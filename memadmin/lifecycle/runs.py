@@ -47,6 +47,10 @@ class TooOld(CannotStart):
     """Too much may have changed since the preview was made."""
 
 
+class WhatIf(CannotStart):
+    """The preview judges as of a moment that had not come."""
+
+
 class OtherRunLive(CannotStart):
     """Another run of the container waits or is under way; `number` is its number."""
 
@@ -175,6 +179,8 @@ def may_start(run: Run, *, now: datetime) -> None:
         made = f"under policy version {run.policy_version.number}" if run.policy_version else "for a policy that is not in force"
         now_in_force = f"version {published.number} is in force now" if published else "none is in force now"
         raise StalePolicy(f"Preview {run.number} was made {made}; {now_in_force}. Make a new preview.")
+    if run.as_of > run.created_at:
+        raise WhatIf(f"Preview {run.number} judges as of a later moment: it shows what would go, and cannot be carried out.")
     hours = configuration.value("preview_valid_hours")
     if run.created_at < now - timedelta(hours=hours):
         raise TooOld(f"Preview {run.number} is more than {hours} hours old. Make a new one.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import F, Q
+from django.db.models import F
 
 from memadmin.jobs.registry import JobView, Step, job, scheduled
 from memadmin.lifecycle import nightly, runs
@@ -53,7 +53,7 @@ def put_back(job: JobView, *, now: datetime) -> Step:
     """Some of what a run evicted. A copy of an item that is in the store again stays in the archive."""
     run = runs.of_target(job.target)
     at = {"last": 0, "items": 0, "already_there": 0, **(job.cursor or {})}
-    restorable = Archived.objects.filter(Q(expires_at__isnull=True) | Q(expires_at__gte=now), run_number=run.number)
+    restorable = Archived.objects.of_run(run.number).restorable(now)
     ids = list(restorable.filter(id__gt=at["last"]).order_by("id").values_list("id", flat=True)[:RESTORED_AT_ONCE])
     if not ids:
         runs.note_restored(run, items=at["items"], already_there=at["already_there"], actor=job.requested_by, now=now)

@@ -81,7 +81,7 @@ class ListWanted:
             sort=Sort(said.get("sort") or Sort.SCORE),
             down=said.get("down", False),
             # Pages of one list are of one moment, so that scores do not move between them.
-            now=datetime.fromtimestamp(said["at"], UTC) if said.get("at") else timezone.now().replace(microsecond=0),
+            now=min(datetime.fromtimestamp(said["at"], UTC), timezone.now()) if said.get("at") else timezone.now().replace(microsecond=0),
         )
 
 

@@ -52,6 +52,8 @@ def memory_row(request: PersonRequest, uid: UUID) -> HttpResponse:
 def memory_pin(request: PersonRequest, uid: UUID) -> HttpResponse:
     memory, form, now = get_object_or_404(visible_memories(request.user), uid=uid), PinForm(request.POST), timezone.now()
     if not form.is_valid():
+        if wants_part(request) and _part_name(request) != "panel":  # there is no room for the form's words
+            return toast(_part(request, memory, now=now), " ".join(str(error) for errors in form.errors.values() for error in errors))
         return _detail(request, memory, now=now, form=form, status=422)
     try:
         pinning.pin(memory, **form.cleaned_data, actor=actor_of(request.user), now=now)

@@ -17,7 +17,7 @@ from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.standing import standing_of
 from memadmin.store.archive import unpack
-from memadmin.store.models import Archived, HistoryEntry
+from memadmin.store.models import Archived, HistoryEntry, LongTermMemory
 
 
 @require_safe
@@ -27,10 +27,12 @@ def user_history(request: PersonRequest, uid: UUID) -> HttpResponse:
     entries = HistoryEntry.objects.of_subject(standing.subject)
     page = slice_of(request, entries.annotate(key=Cast(F("id"), BigIntegerField())), key="key", descending=True)
     shown = in_order(entries, page)
+    named = [entry.memory_uid for entry in shown if entry.memory_uid]
     context = {
         "standing": standing,
         "subject": standing.subject,
         "entries": shown,
+        "present": set(LongTermMemory.objects.with_uids(named).values_list("uid", flat=True)),
         "names": names_of(entry.actor for entry in shown),
         "paging": paging(request, page, total=standing.subject.history, noun="changes"),
         "may_read": request.user.may(Right.MEMORY_READ_TEXT),

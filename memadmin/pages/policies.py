@@ -86,7 +86,7 @@ def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
         return _page(request, container, form, status=409)
     except policies.Conflict as conflict:
         form.add_error(None, str(conflict))
-        return _page(request, container, form, status=409, conflict=conflict.published)
+        return _page(request, container, form, status=409, conflict=conflict)
     notice(request, f"Published as version {version.number}. It acts at the next run.")
     return redirect("pages:policy-detail", container.uid)
 
@@ -178,7 +178,7 @@ def _form_in_force(container: Container) -> PolicyForm:
 
 
 def _page(
-    request: PersonRequest, container: Container, form: PolicyForm, *, status: int = 200, conflict: PolicyVersion | None = None
+    request: PersonRequest, container: Container, form: PolicyForm, *, status: int = 200, conflict: policies.Conflict | None = None
 ) -> HttpResponse:
     standing = policies.published(container)
     blocked = why_nothing_runs(container)
@@ -186,8 +186,9 @@ def _page(
         "container": container,
         "form": form,
         "standing": standing,
-        "conflict": conflict,
-        "conflict_sentences": wording.sentences_of(policies.parse(conflict)) if conflict else [],
+        "conflict": conflict.published if conflict else None,
+        "conflict_seen": conflict is not None,  # the next attempt is against what stands now
+        "conflict_sentences": wording.sentences_of(policies.parse(conflict.published)) if conflict and conflict.published else [],
         "blocked": blocked,
         "may_edit": request.user.may(Right.POLICY_EDIT),
         "may_publish": request.user.may(Right.POLICY_PUBLISH),

@@ -113,8 +113,8 @@ def _data(policy: RetentionPolicy, *, base: int | None) -> dict[str, Any]:
         value = _at(document, path) if policy.relevance or not path.startswith("relevance") else getattr(relevance, path.split(".")[1])
         data[name] = "" if value is None else str(value)
         data[f"{name}_none"] = value is None
-    data["half_life_days"] = f"{relevance.half_life_hours / 24:g}"
-    data.update({name: f"{getattr(relevance.weights, name):g}" for name in WEIGHTS})
+    data["half_life_days"] = f"{relevance.half_life_hours / 24:.12g}"
+    data.update({name: f"{getattr(relevance.weights, name):.12g}" for name in WEIGHTS})
     return data
 
 

@@ -82,9 +82,11 @@ def run_detail(request: PersonRequest, number: int) -> HttpResponse:
 def run_progress(request: PersonRequest, number: int) -> HttpResponse:
     """How far a run is. The page asks every two seconds while it is live."""
     run, now = _get(request, number), timezone.now()
+    if not wants_part(request):
+        return redirect("pages:run-detail", number)
     context = {**_about(run, now=now), "names": names_of([run.actor, run.started_by]), "now": now}
     response = render_page(request, "runs/detail.html", "runs/_progress.html", context)
-    return trigger_client_event(response, "run-ended") if context["ended"] and wants_part(request) else response
+    return trigger_client_event(response, "run-ended") if context["ended"] else response
 
 
 @require_POST
@@ -150,6 +152,9 @@ def archived_restore(request: PersonRequest, uid: UUID) -> HttpResponse:
     copy = visible_archive(request.user).filter(uid=uid).first()
     if copy is None:
         raise Http404
+    if copy.expires_at and copy.expires_at < timezone.now():
+        problem(request, "Its last day in the archive has passed: it cannot be restored any more.")
+        return redirect("pages:user-archive", Subject.objects.get(pk=copy.subject_id).uid)
     subject = Subject.objects.get(pk=copy.subject_id)
     restored = restoring.restore_item(copy, actor=actor_of(request.user), now=timezone.now())
     if restored.items:
@@ -226,7 +231,7 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "form_url": form_url(run.container, policy),
         "ended": ended,
         "refusal": _refusal(run, now=now),
-        "in_archive": Archived.objects.filter(run_number=run.number).count() if ended else 0,
+        "in_archive": Archived.objects.of_run(run.number).restorable(timezone.now()).count() if ended else 0,
     }
 
 

@@ -32,7 +32,7 @@ def setting_change(request: PersonRequest, key: str) -> HttpResponse:
     if key not in REGISTRY:
         raise Http404
     raw = request.POST.get("value", "")
-    if key == "retention_enabled" and raw == "on" and request.POST.get("sure") != "yes" and not may_evict():
+    if key == "retention_enabled" and raw.strip().lower() in {"on", "true"} and request.POST.get("sure") != "yes" and not may_evict():
         return _confirm_retention(request)
     try:
         configuration.change(key, raw, actor=actor_of(request.user), now=timezone.now())

@@ -104,10 +104,16 @@ def restore(archived_ids: Sequence[int]) -> Restored:
 
 
 def _present(found: Sequence[Archived]) -> set[UUID]:
+    """Return which of them are in the store again; a session also when it is back under the agent's id for it."""
     uids = [copy.uid for copy in found]
+    named = {
+        (copy.subject_id, unpack(copy.payload)["row"]["external_id"]): copy.uid for copy in found if copy.item_type == ItemType.SESSION
+    }
+    back = Session.objects.filter(subject_id__in={key[0] for key in named}, external_id__in={key[1] for key in named})
     return {
         *LongTermMemory.objects.with_uids(uids).values_list("uid", flat=True),
         *Session.objects.with_uids(uids).values_list("uid", flat=True),
+        *(named[key] for key in back.values_list("subject_id", "external_id") if key in named),
     }
 
 

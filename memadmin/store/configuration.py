@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,8 @@ from django.db import transaction
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store.models import Setting
+
+ASCII_NUMBER = re.compile(r"-?[0-9]{1,18}")  # int() also takes 1_0 and the digits of every script
 
 
 class InvalidSetting(ValueError):
@@ -43,7 +46,9 @@ class SettingSpec:
         try:
             if isinstance(raw, bool) or (isinstance(raw, float) and not raw.is_integer()):
                 raise ValueError(raw)
-            value = int(str(raw).strip()) if isinstance(raw, str) else int(raw)  # type: ignore[call-overload]
+            if isinstance(raw, str) and not ASCII_NUMBER.fullmatch(raw.strip()):
+                raise ValueError(raw)
+            value = int(raw)  # type: ignore[call-overload]
         except (TypeError, ValueError, OverflowError):
             raise InvalidSetting(f"{self.title} is a whole number from {self.minimum} to {self.maximum}, not {raw!r}.") from None
         if not (self.minimum or 0) <= value <= (self.maximum or 0):

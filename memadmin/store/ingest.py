@@ -206,6 +206,7 @@ class _Batch:
         for uid, item in items.items():
             if uid in stored:
                 self._update_memory(stored[uid], item)
+        self._pin_stored(LongTermMemory, {uid: item for uid, item in items.items() if uid in stored}, stored)
         self.written.new[ItemType.LONG_TERM] += len(new)
         self._write_pins(new)
         self._write_sources(items)
@@ -344,6 +345,15 @@ class _Batch:
             if item.pin
         ]
         insert_rows(Pin, pins)
+
+    def _pin_stored(self, model: type[models.Model], items: Mapping[uuid.UUID, IncomingMemory], stored: Mapping[uuid.UUID, Any]) -> None:
+        """Pin what is there already and comes back with a pin: a backup brings its pins back. A pin that stands stays as it is."""
+        pinned = {uid: item for uid, item in items.items() if item.pin and not stored[uid]["pinned"]}
+        if pinned:
+            model._default_manager.filter(uid__in=pinned).update(pinned=True, revision=F("revision") + 1)
+            self._write_pins(pinned)
+        for item in pinned.values():
+            self.moves.add(self.subjects[item.user_id], pinned_long_term=1)
 
     def _write_sources(self, items: Mapping[uuid.UUID, IncomingMemory]) -> None:
         """Note where memories came from; a memory that arrives again may bring further sources."""

@@ -23,8 +23,8 @@ class Conflict(Exception):
     """Somebody has published meanwhile; `published` is what stands now (None: opted out or nothing)."""
 
     def __init__(self, published: PolicyVersion | None) -> None:
-        number = published.number if published else "none"
-        super().__init__(f"The policy in force has changed meanwhile: it is now version {number}.")
+        now = f"it is now version {published.number}" if published else "none is in force now, because the container was opted out"
+        super().__init__(f"The policy in force has changed meanwhile: {now}.")
         self.published = published
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.db import models
-from django.db.models import F, Sum
+from django.db.models import F, Q, Sum
 from django.db.models.expressions import RawSQL
 
 from memadmin.store.bulk import pair_table
@@ -36,6 +36,15 @@ class SubjectQuerySet(models.QuerySet[Any]):
         """Return the sum of each named counter, 0 where there is no row."""
         sums = self.aggregate(**{name: Sum(name) for name in names})
         return {name: value or 0 for name, value in sums.items()}
+
+
+class ArchivedQuerySet(models.QuerySet[Any]):
+    def of_run(self, number: int) -> Self:
+        return self.filter(run_number=number)
+
+    def restorable(self, now: datetime) -> Self:
+        """Whose last day has not passed, although the copy may still be there."""
+        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gte=now))
 
 
 class ItemQuerySet(models.QuerySet[Any]):

@@ -372,3 +372,19 @@ def test_before_a_worker_has_ever_started_the_panel_says_so_instead_of_a_time():
     page = text_of(support().get(reverse("pages:memory-detail", args=[memory.uid])))
 
     assert "It stays: no run is planned before a worker has started for the first time." in page
+
+
+def test_a_refused_pin_leaves_the_row_where_it_is():
+    memory = make_memory(make_container())
+
+    response = support().post(reverse("pages:memory-pin", args=[memory.uid]), {"reason": " ", "part": "row"}, headers=HTMX)
+
+    assert response.content.lstrip().startswith(f'<tr id="memory-{memory.uid}"'.encode())
+    assert "Say why" in json.loads(response["HX-Trigger"])["memadmin:toast"]["text"]
+
+
+def test_a_moment_that_has_not_come_counts_as_now():
+    container = make_container()
+    make_memory(container)
+
+    assert page_of(support(), subject_of(container), at="253402300799").status_code == 200

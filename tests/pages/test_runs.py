@@ -12,7 +12,7 @@ from memadmin.store import configuration, pinning, policies
 from memadmin.store.check import check
 from memadmin.store.models import Archived, LongTermMemory
 from retention.policy import parse_policy
-from tests.factories import ACTOR, NOON, a_memory, make_container, make_session, store
+from tests.factories import ACTOR, NOON, a_memory, days, make_container, make_session, store
 from tests.people import HTMX, a_browser_of, auditor, editor, support
 
 pytestmark = pytest.mark.django_db
@@ -243,3 +243,23 @@ def test_the_night_run_shows_up_with_its_trigger(run):
     run = planning.plan(run.container, policies.current(run.container), now=NOON, trigger=Trigger.NIGHTLY, actor="job/nightly")
 
     assert "job nightly" in text_of(support().get(url("run-detail", run.number)))
+
+
+def test_a_preview_as_of_a_later_moment_cannot_be_carried_out(run):
+    later = planning.plan(
+        run.container,
+        policies.current(run.container),
+        now=NOON,
+        as_of=NOON + days(4000),
+        trigger=Trigger.COMMAND,
+        actor=ACTOR,
+        policy_version=run.policy_version,
+    )
+    client = editor()
+
+    page = text_of(client.get(url("run-detail", later.number)))
+    client.post(url("run-start", later.number), {"sure": "yes"})
+
+    later.refresh_from_db()
+    assert "cannot be carried out" in page
+    assert later.state == RunState.READY

@@ -295,3 +295,12 @@ def test_an_archived_copy_goes_into_the_archive_once_and_can_be_restored():
         3,
         item_uid(container.uid, ItemType.LONG_TERM, "ann", "f-1"),
     )
+
+
+def test_a_backup_brings_its_pins_back():
+    container = make_container()
+    store(container, a_memory(external_id="f-1"))
+
+    store(container, a_memory(external_id="f-1", pin=a_pin("allergy")))
+
+    assert (LongTermMemory.objects.get().pinned, Pin.objects.get().reason, subject_of(container).pinned_long_term) == (True, "allergy", 1)

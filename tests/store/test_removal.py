@@ -1,3 +1,5 @@
+import uuid
+
 import pytest
 from django.db import connection
 
@@ -183,3 +185,15 @@ def test_times_survive_the_archive_to_the_microsecond():
     archive.restore(list(Archived.objects.values_list("id", flat=True)))
 
     assert LongTermMemory.objects.get().created_at == exact
+
+
+def test_a_session_that_is_back_under_another_uid_is_not_restored_over():
+    container = make_container()
+    session = make_session(container, "s-1", uid=uuid.uuid4())
+    removal.remove_sessions(chosen(session), archive=NOTE)
+    make_session(container, "s-1", messages=1)
+
+    restored = archive.restore(list(Archived.objects.values_list("id", flat=True)))
+
+    assert (restored.items, restored.already_there) == (0, 1)
+    assert Session.objects.count() == 1

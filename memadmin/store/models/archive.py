@@ -5,6 +5,7 @@ from django.db.models.functions import Now
 from memadmin.store.models.containers import Container
 from memadmin.store.models.links import ItemType
 from memadmin.store.models.subjects import Subject
+from memadmin.store.querysets import ArchivedQuerySet
 
 
 class Archived(models.Model):
@@ -19,6 +20,8 @@ class Archived(models.Model):
     run_number = models.BigIntegerField(null=True)
     archived_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField(null=True)  # the last moment at which it can be restored; null: kept
+
+    objects = ArchivedQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -111,7 +111,13 @@ def _moment(text: str) -> datetime:
         moment = datetime.fromisoformat(text)
     except ValueError:
         raise CommandError(f"--as-of takes a date or time such as 2026-03-01 or 2026-03-01T12:00:00+00:00, not {text!r}.") from None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    if not EARLIEST <= moment.replace(tzinfo=UTC) <= LATEST:
+        raise CommandError(f"--as-of takes a time from {EARLIEST:%Y} to {LATEST:%Y}, not {text!r}.")
+    return moment
+
+
+EARLIEST, LATEST = datetime(1990, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
 
 @contextmanager
