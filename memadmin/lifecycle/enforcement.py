@@ -41,11 +41,16 @@ class StillChanging(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What one batch did, and whether it was the last."""
+    """What one batch did, and how far the run is."""
 
     removed: int
     kept: int
-    is_last: bool
+    done: int
+    planned: int
+
+    @property
+    def is_last(self) -> bool:
+        return self.done >= self.planned
 
 
 @transaction.atomic
@@ -59,11 +64,11 @@ def enforce_batch(number: int, *, now: datetime, size: int | None = None) -> Bat
         raise WrongState(f"Run {number} is {run.get_state_display()}.")
     _may_go_on(run)
     if run.cursor >= run.planned:
-        return Batch(removed=0, kept=0, is_last=True)
+        return Batch(removed=0, kept=0, done=run.cursor, planned=run.planned)
     kind, last = _stretch(run, size)
     removed, kept = _remove(run, kind, last=last, archive=_archive_note(run, now=now))
     _count(run, kind, removed, kept=kept, last=last)
-    return Batch(removed=removed.items, kept=kept, is_last=run.cursor >= run.planned)
+    return Batch(removed=removed.items, kept=kept, done=run.cursor, planned=run.planned)
 
 
 def _may_go_on(run: Run) -> None:

@@ -25,8 +25,7 @@ from retention.policy import canonical, digest, parse_policy
 from retention.rules import RetentionPolicy
 from retention.victims import COUNT_CAP
 
-# A user's victims stand together, so that one batch moves few counters.
-ORDER = "subject_id, item_id"
+LARGE_USER = 10_000  # memories
 
 
 class NotPlanning(Exception):
@@ -140,9 +139,20 @@ def _insert(run: Run, selection: Selection, *, behind: int) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO lifecycle_runvictim (run_id, seq, item_kind, {COLUMNS}) "
-            f"SELECT {run.pk}, {behind} + row_number() OVER (ORDER BY {ORDER}), {selection.kind.value}, {COLUMNS} FROM ({selection.sql}) s"
+            f"SELECT {run.pk}, {behind} + row_number() OVER (ORDER BY {_order(run)}), {selection.kind.value}, {COLUMNS} "
+            f"FROM ({selection.sql}) s"
         )
         return int(cursor.rowcount)
+
+
+def _order(run: Run) -> str:
+    """Return what victims are numbered by: in the order in which they go, a batch should touch few counters and few pages.
+
+    So a user's victims stand together. But those of the users with very many, whose rows lie scattered over the whole table, stand
+    in the order of the rows. One number says both, which sorts twice as fast as two.
+    """
+    large = f"SELECT id FROM store_subject WHERE container_id = {run.container_id} AND long_term > {LARGE_USER}"
+    return f"CASE WHEN subject_id IN ({large}) THEN item_id ELSE {1 << 62} + subject_id END"
 
 
 def _highest(table: str) -> int:

@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 from django.db import connection, transaction
 
-# Compiling a statement costs more than it saves, and the sorts of one large user fit into this memory.
-TUNING = ("SET LOCAL jit = off", "SET LOCAL work_mem = '64MB'")
+# Compiling a statement costs more than it saves; the sorts of a large user fit into this memory; one core is enough for housekeeping.
+TUNING = ("SET LOCAL jit = off", "SET LOCAL work_mem = '64MB'", "SET LOCAL max_parallel_workers_per_gather = 0")
 
 
 @contextmanager

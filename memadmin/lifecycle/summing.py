@@ -36,22 +36,24 @@ def sum_selections(container: Container, selections: Sequence[Selection], *, lim
         f"SELECT {selection.kind.value} AS item_kind, {COLUMNS} FROM ({selection.sql}) s" for selection in selections
     )
     first = _part(ROW, f"(SELECT * FROM v ORDER BY item_kind, subject_id, item_id LIMIT {limit}) f", n="1", **_same(NAMES[2:]))
-    return _summed(container, selections, f"WITH v AS ({union}) {first} UNION ALL {_sums()}")
+    return _summed(container, selections, f"WITH v AS ({union}) {first} UNION ALL {_sums(selections, 'v')}")
 
 
 def sum_run(run: Run, selections: Sequence[Selection]) -> Totals:
     """Return the totals of the recorded victims of a run."""
-    recorded = f"SELECT item_kind, reasons, tokens, item_id, subject_id FROM lifecycle_runvictim WHERE run_id = {run.pk}"
-    return _summed(run.container, selections, f"WITH v AS ({recorded}) {_sums()}").totals
+    recorded = f"(SELECT item_kind, reasons, tokens, item_id, subject_id FROM lifecycle_runvictim WHERE run_id = {run.pk}) v"
+    return _summed(run.container, selections, _sums(selections, recorded)).totals
 
 
-def _sums() -> str:
-    groups = _part(GROUP, "v GROUP BY item_kind, reasons", n="COUNT(*)", tokens="SUM(tokens)", **_same(("item_kind", "reasons")))
-    users = "(SELECT subject_id AS id FROM v GROUP BY subject_id) u JOIN store_subject s ON s.id = u.id AND s.user_id IS NOT NULL"
-    cascade = f"v JOIN store_workingmemory w ON w.session_id = v.item_id WHERE v.item_kind = {ItemKind.SESSION.value}"
-    return " UNION ALL ".join(
-        (groups, _part(USERS, users, n="COUNT(*)"), _part(CASCADE, cascade, n="COUNT(*)", tokens="COALESCE(SUM(w.message_count), 0)"))
-    )
+def _sums(selections: Sequence[Selection], v: str) -> str:
+    """Return the sums over the victims `v`, which stand in a table or in front of the statement."""
+    groups = _part(GROUP, f"{v} GROUP BY item_kind, reasons", n="COUNT(*)", tokens="SUM(tokens)", **_same(("item_kind", "reasons")))
+    users = f"(SELECT subject_id AS id FROM {v} GROUP BY subject_id) u JOIN store_subject s ON s.id = u.id AND s.user_id IS NOT NULL"
+    sums = [groups, _part(USERS, users, n="COUNT(*)")]
+    if ItemKind.SESSION in {selection.kind for selection in selections}:
+        cascade = f"{v} JOIN store_workingmemory w ON w.session_id = v.item_id WHERE v.item_kind = {ItemKind.SESSION.value}"
+        sums.append(_part(CASCADE, cascade, n="COUNT(*)", tokens="COALESCE(SUM(w.message_count), 0)"))
+    return " UNION ALL ".join(sums)
 
 
 def _part(part: int, rows: str, **columns: str) -> str:
@@ -70,8 +72,7 @@ def _summed(container: Container, selections: Sequence[Selection], sql: str) -> 
     for group in answers[GROUP]:
         kind = ItemKind(group["item_kind"])
         by_kind[kind] = _with_group(by_kind.get(kind, TypeTotals()), group)
-    cascade = answers[CASCADE][0]
-    if ItemKind.SESSION in by_kind:
+    for cascade in answers[CASCADE] if ItemKind.SESSION in by_kind else ():
         by_kind[ItemKind.SESSION] = replace(by_kind[ItemKind.SESSION], working=cascade["n"], messages=int(cascade["tokens"]))
     totals = _with_stock(container, selections, by_kind, users=answers[USERS][0]["n"])
     return Summed(totals, tuple(_victim(row, seq) for seq, row in enumerate(answers[ROW], 1)))

@@ -28,9 +28,10 @@ class Warned:
 
 def why_nothing_runs(container: Container) -> Warned | None:
     """Return what keeps every run of the container from evicting anything, or None."""
-    if configuration.value("multi_tenancy_enabled"):
+    settings = configuration.values()
+    if settings["multi_tenancy_enabled"]:
         return Warned("multi_tenancy", "Nothing will run: multi-tenancy is on.")
-    if not configuration.value("retention_enabled"):
+    if not settings["retention_enabled"]:
         return Warned("retention_off", "Nothing will run: retention is off.")
     if container.policy_state == PolicyState.OPTED_OUT:
         return Warned("opted_out", "Nothing will run: this container is opted out of retention.")

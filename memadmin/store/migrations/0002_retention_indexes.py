@@ -4,7 +4,7 @@ from django.db import migrations
 
 TABLE = "store_longtermmemory"
 EXPOSED = "WHERE NOT pinned AND NOT held"
-SCORED = "id, last_accessed_at, created_at, last_updated_at, importance, hits, tokens, pinned, held, revision"
+SCORED = "id, last_accessed_at, created_at, last_updated_at, importance, hits, tokens, pinned, held, revision, uid"
 
 POSTGRESQL = [
     f"CREATE INDEX longterm_by_subject ON {TABLE} (container_id, subject_id) INCLUDE ({SCORED})",
