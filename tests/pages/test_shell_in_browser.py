@@ -136,7 +136,7 @@ def test_a_failed_request_is_seen_and_can_be_tried_again(page):
     sign_in(page)
     page.get_by_role("button", name="Fail").click()
     problem = page.locator(".toast-problem")
-    expect(problem).to_contain_text("Something broke on our side (error id")
+    expect(problem).to_contain_text("something broke on our side (error id")
     expect(page.locator("#row")).to_have_attribute("data-failed", "")
 
     with page.expect_response("**/failing/"):
