@@ -1,6 +1,6 @@
 """Take the pictures of docs/screenshots from a running demo.
 
-    .venv/bin/python docs/make_screenshots.py http://127.0.0.1:8000 SUPPORT_LOGIN:PASSWORD EDITOR_LOGIN:PASSWORD
+.venv/bin/python docs/make_screenshots.py http://127.0.0.1:8000 SUPPORT_LOGIN:PASSWORD EDITOR_LOGIN:PASSWORD
 """
 
 import sys
