@@ -2,9 +2,11 @@
 
 import sqlite3
 from typing import Any
+from urllib.parse import quote
 
 import psycopg
 from django.conf import settings
+from django.db import connection
 
 SQLITE = "django.db.backends.sqlite3"
 
@@ -21,3 +23,16 @@ def describe_database() -> str:
     where = {"host": database["HOST"], "port": database["PORT"], "user": database["USER"], "password": database["PASSWORD"]}
     with psycopg.connect(dbname=database["NAME"], **{key: value for key, value in where.items() if value}) as server:
         return f"PostgreSQL {server.info.parameter_status('server_version')} on {database['HOST'] or 'the local socket'}"
+
+
+def database_url() -> str:
+    """Return the address of the database of this test run, for processes that it starts."""
+    at = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{at['NAME']}"
+    who = f"{quote(at['USER'], safe='')}:{quote(at['PASSWORD'], safe='')}"
+    host, port = at["HOST"] or at["OPTIONS"].get("host", ""), at["PORT"] or at["OPTIONS"].get("port", "")
+    if not host or host.startswith("/"):  # a socket
+        asked = "&".join(f"{name}={value}" for name, value in (("host", host), ("port", port)) if value)
+        return f"postgres://{who}@/{at['NAME']}?{asked}"
+    return f"postgres://{who}@{host}{f':{port}' if port else ''}/{at['NAME']}"

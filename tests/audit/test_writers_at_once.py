@@ -15,6 +15,7 @@ from django.db import connection, transaction
 from memadmin.audit import log, verification
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
+from tests.databases import database_url
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WRITERS, EACH = 4, 25
@@ -118,14 +119,6 @@ for number in range(30):
     with transaction.atomic():
         log.append(Action.DEMO_LOADED, actor="command/test", target="demo/1", at=datetime(2026, 3, 1, tzinfo=UTC))
 """
-
-
-def database_url() -> str:
-    database = connection.settings_dict
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{database['NAME']}"
-    where = f"{database['HOST'] or 'localhost'}:{database['PORT'] or 5432}"
-    return f"postgres://{database['USER']}:{database['PASSWORD']}@{where}/{database['NAME']}"
 
 
 def test_processes_at_once_make_one_chain():

@@ -7,10 +7,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import quote
 
 from django.conf import settings
-from django.db import connection
+
+from tests.databases import database_url
 
 
 @contextmanager
@@ -25,13 +25,3 @@ def running_cluster(settings_module: str, *, log: Path) -> Iterator[int]:
         finally:
             os.killpg(started.pid, signal.SIGKILL)
             started.wait()
-
-
-def database_url() -> str:
-    """Return the URL of the database that this test run uses."""
-    at = connection.settings_dict
-    if connection.vendor == "sqlite":
-        return f"sqlite:///{at['NAME']}"
-    who = ":".join(quote(at[key], safe="") for key in ("USER", "PASSWORD") if at[key])
-    where = ":".join(str(at[key]) for key in ("HOST", "PORT") if at[key])
-    return f"postgres://{who}@{where}/{at['NAME']}"
