@@ -50,13 +50,14 @@ class Scribe:
         yield self.session(chat, session)
         for number, uid in enumerate(messages):
             yield self.working(chat, number, uid)
-        sources = {number: (Source(item_type=ItemType.WORKING, uid=uid),) for number, uid in enumerate(messages)}
-        for fact, memory in self._memories(chat, {ALL: (Source(item_type=ItemType.SESSION, uid=session),), **sources}):
+        whole = Source(item_type=ItemType.SESSION, uid=session)
+        sources = {number: (Source(item_type=ItemType.WORKING, uid=uid), whole) for number, uid in enumerate(messages)}
+        for fact, memory in self._memories(chat, {ALL: (whole,), **sources}):
             yield memory
             yield from self.history(chat, fact, memory)
 
     def _memories(self, chat: Chat, sources: Sources) -> Iterator[tuple[Fact, IncomingMemory]]:
-        """A summary comes from the whole session, any other fact from the message in which it was said."""
+        """A summary comes from the whole session, any other fact also from the message in which it was said."""
         for number, fact in enumerate(chat.facts):
             source = sources.get(ALL if fact.kind is SUMMARY else fact.exchange, ())
             yield fact, self.memory(chat, fact, f"mem-{chat.ref}-{number}", source)

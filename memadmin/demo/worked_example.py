@@ -75,7 +75,7 @@ _FIRST_CALL = Topic(
 # Hits, and days since the last recall (None: never recalled), of the memories written out above.
 _USE: dict[str, tuple[int, int | None]] = {
     **{f"mem-rosa-today-{number}": (0, None) for number in range(NEW)},
-    "mem-rosa-notes-0": (1, 243),  # the opening hours: read once, eight months ago
+    "mem-rosa-notes-0": (1, 247),  # the opening hours: read once, eight months ago
     "mem-rosa-notes-1": (0, None),
     "mem-rosa-notes-2": (0, None),
     "mem-rosa-notes-3": (1, 262),
