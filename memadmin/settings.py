@@ -40,6 +40,9 @@ INSTALLED_APPS = [
     "django_q",
     "django_htmx",
     "csp",
+    "rest_framework",
+    "drf_spectacular",
+    "drf_standardized_errors",
     "memadmin",
     "memadmin.audit",
     "memadmin.store",
@@ -48,6 +51,7 @@ INSTALLED_APPS = [
     "memadmin.lifecycle",
     "memadmin.transfer",
     "memadmin.pages",
+    "memadmin.api",
     "memadmin.demo",
 ]
 
