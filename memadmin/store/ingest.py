@@ -6,7 +6,7 @@ import functools
 import uuid
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Any, TypeVar, cast
 
@@ -28,6 +28,7 @@ from memadmin.store.intake import (
     IncomingUser,
     IncomingWorking,
 )
+from memadmin.store.merging import SessionKey
 from memadmin.store.models import (
     Archived,
     Container,
@@ -43,7 +44,6 @@ from memadmin.store.models import (
 )
 
 Arrival = Incoming | IncomingUser | IncomingArchived
-SessionKey = tuple[str | None, str | None]
 _Item = TypeVar("_Item", bound=Incoming)
 
 
@@ -129,7 +129,7 @@ class _Batch:
 
     def write_sessions(self, given: Sequence[IncomingSession], working: Sequence[IncomingWorking]) -> None:
         """Store the sessions that are given, and bare ones for the working memories that name others."""
-        items = _fold_sessions(given)
+        items = merging.fold_sessions(given)
         bare = {
             (item.user_id, item.session_ref): IncomingSession(
                 user_id=item.user_id, external_id=item.session_ref, created_at=item.created_at
@@ -150,6 +150,7 @@ class _Batch:
             self.moves.add(self.subjects[item.user_id], sessions=1, pinned_sessions=int(item.pin is not None))
         self.written.new[ItemType.SESSION] += len(new)
         self._write_pins(new)
+        self._pin_stored(Session, [(stored[key], item) for key, item in items.items() if key in stored], counter="pinned_sessions")
         self.sessions = {key: row["id"] for key, row in self._stored_sessions(wanted).items()}
         self.made = {key for name, key in self.sessions.items() if name not in stored}
 
@@ -206,7 +207,7 @@ class _Batch:
         for uid, item in items.items():
             if uid in stored:
                 self._update_memory(stored[uid], item)
-        self._pin_stored(LongTermMemory, {uid: item for uid, item in items.items() if uid in stored}, stored)
+        self._pin_stored(LongTermMemory, [(stored[uid], item) for uid, item in items.items() if uid in stored], counter="pinned_long_term")
         self.written.new[ItemType.LONG_TERM] += len(new)
         self._write_pins(new)
         self._write_sources(items)
@@ -329,7 +330,7 @@ class _Batch:
         self.written.changed[item_type] += 1
         return True
 
-    def _write_pins(self, new: Mapping[uuid.UUID, IncomingSession] | Mapping[uuid.UUID, IncomingMemory]) -> None:
+    def _write_pins(self, new: Mapping[uuid.UUID, IncomingSession | IncomingMemory]) -> None:
         pins = [
             {
                 "container_id": self.container.pk,
@@ -346,14 +347,16 @@ class _Batch:
         ]
         insert_rows(Pin, pins)
 
-    def _pin_stored(self, model: type[models.Model], items: Mapping[uuid.UUID, IncomingMemory], stored: Mapping[uuid.UUID, Any]) -> None:
+    def _pin_stored(
+        self, model: type[models.Model], arrived: Iterable[tuple[Mapping[str, Any], IncomingSession | IncomingMemory]], *, counter: str
+    ) -> None:
         """Pin what is there already and comes back with a pin: a backup brings its pins back. A pin that stands stays as it is."""
-        pinned = {uid: item for uid, item in items.items() if item.pin and not stored[uid]["pinned"]}
+        pinned = {stored["uid"]: item for stored, item in arrived if item.pin and not stored["pinned"]}
         if pinned:
             model._default_manager.filter(uid__in=pinned).update(pinned=True, revision=F("revision") + 1)
             self._write_pins(pinned)
         for item in pinned.values():
-            self.moves.add(self.subjects[item.user_id], pinned_long_term=1)
+            self.moves.add(self.subjects[item.user_id], **{counter: 1})
 
     def _write_sources(self, items: Mapping[uuid.UUID, IncomingMemory]) -> None:
         """Note where memories came from; a memory that arrives again may bring further sources."""
@@ -384,16 +387,3 @@ def _columns(model: type[models.Model], kind: Any) -> tuple[dict[str, Any], list
 def _is_json(model: type[models.Model], name: str) -> bool:
     column = model._meta.get_field(name)
     return isinstance(column, JSONField) and not column.null
-
-
-def _fold_sessions(given: Iterable[IncomingSession]) -> dict[SessionKey, IncomingSession]:
-    """Make one arrival of several for the same session."""
-    items: dict[SessionKey, IncomingSession] = {}
-    for item in given:
-        key = (item.user_id, item.external_id)
-        if key in items:
-            earlier = items[key]
-            stored = {column.name: getattr(earlier, column.name) for column in fields(earlier)}
-            item = replace(earlier, **merging.session_changes(stored, item), pin=earlier.pin or item.pin)
-        items[key] = item
-    return items

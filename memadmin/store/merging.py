@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any
 
@@ -44,6 +45,20 @@ MEMORY_CONTENT = (
 SESSION_DETAILS = ("summary", "state", "metadata", "agents", "additional_info", "namespace", "owner")
 
 Changes = dict[str, Any]
+SessionKey = tuple[str | None, str | None]  # the user, and the id that the agent gave the session
+
+
+def fold_sessions(given: Iterable[IncomingSession]) -> dict[SessionKey, IncomingSession]:
+    """Make one arrival of several for the same session."""
+    items: dict[SessionKey, IncomingSession] = {}
+    for item in given:
+        key = (item.user_id, item.external_id)
+        if key in items:
+            earlier = items[key]
+            stored = {column.name: getattr(earlier, column.name) for column in fields(earlier)}
+            item = replace(earlier, **session_changes(stored, item), pin=earlier.pin or item.pin)
+        items[key] = item
+    return items
 
 
 def session_changes(stored: Mapping[str, Any], incoming: IncomingSession) -> Changes:

@@ -304,3 +304,13 @@ def test_a_backup_brings_its_pins_back():
     store(container, a_memory(external_id="f-1", pin=a_pin("allergy")))
 
     assert (LongTermMemory.objects.get().pinned, Pin.objects.get().reason, subject_of(container).pinned_long_term) == (True, "allergy", 1)
+
+
+def test_a_backup_brings_the_pins_of_sessions_back_and_keeps_one_that_stands():
+    container = make_container()
+    store(container, a_session("s-1"), a_session("s-2", pin=a_pin("dispute")))
+
+    store(container, a_session("s-1", pin=a_pin("complaint")), a_session("s-2", pin=a_pin("something else")))
+
+    assert set(Pin.objects.values_list("reason", flat=True)) == {"complaint", "dispute"}
+    assert (Session.objects.filter(pinned=True).count(), subject_of(container).pinned_sessions) == (2, 2)
