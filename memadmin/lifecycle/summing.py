@@ -36,19 +36,28 @@ def sum_selections(container: Container, selections: Sequence[Selection], *, lim
         f"SELECT {selection.kind.value} AS item_kind, {COLUMNS} FROM ({selection.sql}) s" for selection in selections
     )
     first = _part(ROW, f"(SELECT * FROM v ORDER BY item_kind, subject_id, item_id LIMIT {limit}) f", n="1", **_same(NAMES[2:]))
-    return _summed(container, selections, f"WITH v AS ({union}) {first} UNION ALL {_sums(selections, 'v')}")
+    sql = f"WITH v AS ({union}), {_by_user('v')} {first} UNION ALL {_sums(selections, 'v')}"
+    return _summed(container, selections, sql)
 
 
 def sum_run(run: Run, selections: Sequence[Selection]) -> Totals:
     """Return the totals of the recorded victims of a run."""
     recorded = f"(SELECT item_kind, reasons, tokens, item_id, subject_id FROM lifecycle_runvictim WHERE run_id = {run.pk}) v"
-    return _summed(run.container, selections, _sums(selections, recorded)).totals
+    return _summed(run.container, selections, f"WITH {_by_user(recorded)} {_sums(selections, recorded)}").totals
+
+
+def _by_user(v: str) -> str:
+    """Return the one pass over the victims `v` from which all sums are made: one row for each user, type and set of reasons."""
+    return (
+        "by_user AS (SELECT subject_id, item_kind, reasons, COUNT(*) AS n, SUM(tokens) AS tokens "
+        f"FROM {v} GROUP BY subject_id, item_kind, reasons)"
+    )
 
 
 def _sums(selections: Sequence[Selection], v: str) -> str:
-    """Return the sums over the victims `v`, which stand in a table or in front of the statement."""
-    groups = _part(GROUP, f"{v} GROUP BY item_kind, reasons", n="COUNT(*)", tokens="SUM(tokens)", **_same(("item_kind", "reasons")))
-    users = f"(SELECT subject_id AS id FROM {v} GROUP BY subject_id) u JOIN store_subject s ON s.id = u.id AND s.user_id IS NOT NULL"
+    """Return the sums over the victims `v`, which stand in a table or in front of the statement, as `by_user` does."""
+    groups = _part(GROUP, "by_user GROUP BY item_kind, reasons", n="SUM(n)", tokens="SUM(tokens)", **_same(("item_kind", "reasons")))
+    users = "(SELECT DISTINCT subject_id AS id FROM by_user) u JOIN store_subject s ON s.id = u.id AND s.user_id IS NOT NULL"
     sums = [groups, _part(USERS, users, n="COUNT(*)")]
     if ItemKind.SESSION in {selection.kind for selection in selections}:
         cascade = f"{v} JOIN store_workingmemory w ON w.session_id = v.item_id WHERE v.item_kind = {ItemKind.SESSION.value}"
@@ -73,15 +82,15 @@ def _summed(container: Container, selections: Sequence[Selection], sql: str) -> 
         kind = ItemKind(group["item_kind"])
         by_kind[kind] = _with_group(by_kind.get(kind, TypeTotals()), group)
     for cascade in answers[CASCADE] if ItemKind.SESSION in by_kind else ():
-        by_kind[ItemKind.SESSION] = replace(by_kind[ItemKind.SESSION], working=cascade["n"], messages=int(cascade["tokens"]))
-    totals = _with_stock(container, selections, by_kind, users=answers[USERS][0]["n"])
+        by_kind[ItemKind.SESSION] = replace(by_kind[ItemKind.SESSION], working=int(cascade["n"]), messages=int(cascade["tokens"]))
+    totals = _with_stock(container, selections, by_kind, users=int(answers[USERS][0]["n"]))
     return Summed(totals, tuple(_victim(row, seq) for seq, row in enumerate(answers[ROW], 1)))
 
 
 def _with_group(totals: TypeTotals, group: dict[str, Any]) -> TypeTotals:
     reason = Reason.from_bits(group["reasons"])[0]
-    by_reason = {**totals.by_reason, reason: totals.by_reason.get(reason, 0) + group["n"]}
-    return replace(totals, total=totals.total + group["n"], tokens=totals.tokens + int(group["tokens"]), by_reason=by_reason)
+    by_reason = {**totals.by_reason, reason: totals.by_reason.get(reason, 0) + int(group["n"])}
+    return replace(totals, total=totals.total + int(group["n"]), tokens=totals.tokens + int(group["tokens"]), by_reason=by_reason)
 
 
 def _with_stock(container: Container, selections: Sequence[Selection], by_kind: dict[ItemKind, TypeTotals], *, users: int) -> Totals:
