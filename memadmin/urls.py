@@ -5,6 +5,7 @@ from memadmin import health
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("", include("memadmin.api.urls")),
     path("", include("memadmin.pages.urls")),
 ]
 

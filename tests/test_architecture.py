@@ -14,6 +14,7 @@ from django.core.management import call_command
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from memadmin.access.rights import Right
+from memadmin.access.scopes import Scope
 from memadmin.audit.actions import Action
 from memadmin.pages.decorators import SIGNED_IN
 from memadmin.store import configuration
@@ -28,6 +29,7 @@ MAKING = {"create", "acreate", "get_or_create", "update_or_create", "bulk_create
 ENDING = {"delete", "adelete", "_raw_delete"}
 PUBLIC_PAGES = {"login", "logout", "theme", "healthz", "readyz"}
 PAGES_FOR_EVERYBODY_SIGNED_IN = {"help", "overview"}
+API_PATHS = ("/_", "/api/")
 REFUSALS = {302, 401, 403, 405}
 SAMPLES = {"uuid": "00000000-0000-0000-0000-000000000000", "int": "1"}  # for the parts of an address, by converter
 NOT_OURS_TO_EXPLAIN = {"CI"}
@@ -136,11 +138,18 @@ def test_the_rules_about_doors_see_every_way_through():
 
 
 def test_every_address_names_a_right():
-    asked = {name: getattr(view, "required_right", None) for _, name, view in _addresses() if name not in PUBLIC_PAGES}
+    pages = [(name, view) for _, name, view in _addresses() if name not in PUBLIC_PAGES and not hasattr(view, "scopes")]
+    asked = {name: getattr(view, "required_right", None) for name, view in pages}
     signed_in = {name for name, right in asked.items() if right == SIGNED_IN}
 
     assert [name for name, right in asked.items() if right not in Right.values and name not in signed_in] == []
     assert signed_in <= PAGES_FOR_EVERYBODY_SIGNED_IN
+
+
+def test_every_address_of_the_api_names_a_scope_for_each_method():
+    api = {path: getattr(view, "scopes", None) for path, _, view in _addresses() if path.startswith(API_PATHS)}
+
+    assert [path for path, scopes in api.items() if not scopes or not set(scopes.values()) <= set(Scope)] == []
 
 
 @pytest.mark.django_db

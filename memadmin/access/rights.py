@@ -25,3 +25,4 @@ class Right(TextChoices):
     EXPORT_MAKE = "export.make", "export memories"
     IMPORT_MAKE = "import.make", "import memories"
     PERSON_MANAGE = "person.manage", "manage people and their roles"
+    TOKEN_MANAGE = "token.manage", "make and revoke API tokens"

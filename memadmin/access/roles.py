@@ -46,6 +46,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
             Right.AUDIT_VIEW,
             Right.IMPORT_MAKE,
             Right.PERSON_MANAGE,
+            Right.TOKEN_MANAGE,
         }
     ),
 }

@@ -1,6 +1,6 @@
-"""The containers this person may see. Every page and every export reads through here and nowhere else.
+"""The containers this person, or the bearer of this token, may see. Every page, export and API reads through here and nowhere else.
 
-Visibility says which rows; `Person.may` says what may be done with them. Both are asked.
+Visibility says which rows; `Person.may`, or the scopes of the token, say what may be done with them. Both are asked.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 
 from memadmin.access.models import Person
+from memadmin.access.principals import Principal, may_use
 from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Session, Subject, WorkingMemory
 from memadmin.store.querysets import (
     ContainerQuerySet,
@@ -23,12 +24,14 @@ from memadmin.store.querysets import (
     WorkingQuerySet,
 )
 
-Viewer = Person | AnonymousUser
+Viewer = Person | AnonymousUser | Principal
 Rows = TypeVar("Rows", bound="QuerySet[Any]")
 
 
 def visible_containers(person: Viewer) -> ContainerQuerySet:
-    """Return the containers this person may see; none for somebody who is not signed in or no longer active."""
+    """Return the containers this viewer may see; none for somebody who is not signed in or no longer active."""
+    if isinstance(person, Principal):
+        return Container.objects.filter(pk__in=[row.pk for row in Container.objects.all() if may_use(person, row)])
     if not isinstance(person, Person) or not person.is_active:
         return Container.objects.none()
     if person.all_containers:
@@ -38,7 +41,9 @@ def visible_containers(person: Viewer) -> ContainerQuerySet:
 
 
 def within(person: Viewer, rows: Rows, *, field: str = "container") -> Rows:
-    """Narrow any rows with a container to those the person may see. Costs no query of its own."""
+    """Narrow any rows with a container to those the viewer may see. For a person this costs no query of its own."""
+    if isinstance(person, Principal):
+        return rows.filter(**{f"{field}__in": visible_containers(person)})
     if not isinstance(person, Person) or not person.is_active:
         return rows.none()
     if person.all_containers:

@@ -13,8 +13,16 @@ class Action(models.TextChoices):
 
     PERSON_CREATED = "person.created", "An account was made"
     PERSON_CHANGED = "person.changed", "An account's roles, containers or state were changed"
+    TOKEN_CREATED = "token.created", "An API token was made"
+    TOKEN_REVOKED = "token.revoked", "An API token was ended"
 
     CONTAINER_CREATED = "container.created", "A memory container was made"
+    CONTAINER_CHANGED = "container.changed", "A container's name, description, roles or configuration were changed"
+    CONTAINER_DELETED = "container.deleted", "A memory container was deleted, with or without its memories"
+
+    ITEM_CHANGED = "item.changed", "A session or memory was changed by hand or by an agent"
+    ITEM_DELETED = "item.deleted", "A session or memory was deleted by hand or by an agent"
+    ITEMS_DELETED = "items.deleted", "Sessions or memories were deleted by a query"
 
     MEMORY_PINNED = "memory.pinned", "A long-term memory was pinned: no run evicts it"
     MEMORY_UNPINNED = "memory.unpinned", "A long-term memory lost its pin"

@@ -68,6 +68,15 @@ REGISTRY = {
         SettingSpec(
             "preview_valid_hours", "Preview valid for (hours)", "An older preview must be made anew before it can run.", 24, 1, 720
         ),
+        SettingSpec("agentic_memory_enabled", "OpenSearch-compatible API", "While this is off every request to it is refused.", True),
+        SettingSpec(
+            "api_requests_per_minute",
+            "Requests per minute and token",
+            "A token that asks more often waits for the next minute.",
+            3000,
+            1,
+            1_000_000,
+        ),
     )
 }
 

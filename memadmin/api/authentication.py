@@ -1,0 +1,73 @@
+"""Who comes with this request. A token is the only proof: the session cookie of a browser means nothing here."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from datetime import datetime
+
+from django.http import HttpRequest
+
+from memadmin.access import tokens
+from memadmin.access.models import ApiToken
+from memadmin.access.principals import Principal
+from memadmin.api.throttling import check_rate
+from memadmin.store import configuration
+
+TENANT_HEADER = "x-tenant-id"
+
+
+class NotAuthenticated(Exception):
+    """No token, or none that works. One sentence for every cause: it must not say which tokens there are."""
+
+    def __init__(self) -> None:
+        super().__init__("An API token that works is needed, as a Bearer token or as the password of Basic authentication.")
+
+
+class ForeignTenant(Exception):
+    """The header names another tenant than the token."""
+
+    def __init__(self) -> None:
+        super().__init__("You don't have permission to access this resource")
+
+
+def authenticate(request: HttpRequest, *, now: datetime) -> Principal:
+    """Return the bearer of the request's token. Raises NotAuthenticated, TooManyRequests and ForeignTenant."""
+    secret = _secret(request.headers.get("Authorization", ""))
+    token = tokens.find(secret, now=now) if secret else None
+    if token is None:
+        raise NotAuthenticated
+    settings = configuration.values()
+    check_rate(token, limit=settings["api_requests_per_minute"], now=now)
+    return principal_of(token, header=request.headers.get(TENANT_HEADER) or None, tenancy=settings["multi_tenancy_enabled"])
+
+
+def _secret(header: str) -> str:
+    kind, _, rest = header.strip().partition(" ")
+    if kind.lower() == "bearer":
+        return rest.strip()
+    if kind.lower() != "basic":
+        return ""
+    try:
+        pair = base64.b64decode(rest.strip(), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return pair.partition(":")[2]  # the user name may be anything: the password says who it is
+
+
+def principal_of(token: ApiToken, *, header: str | None, tenancy: bool) -> Principal:
+    """Return what the token says, for a request with this tenant header. Raises ForeignTenant."""
+    tenant = header if tenancy else token.tenant
+    if tenancy and header and token.tenant is not None and header != token.tenant:
+        raise ForeignTenant
+    listed = None if token.all_containers else frozenset(token.containers.values_list("pk", flat=True))
+    return Principal(
+        token=token.uid,
+        name=token.owner_name,
+        scopes=frozenset(token.scopes),
+        containers=listed,
+        backend_roles=frozenset(token.backend_roles),
+        all_access=token.all_access,
+        tenant=tenant,
+        tenancy=tenancy,
+    )

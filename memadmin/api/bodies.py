@@ -1,0 +1,40 @@
+"""The JSON body of a request, whatever its method, within limits and safe against hostile input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.http.request import UnreadablePostError
+
+from memadmin.transfer.decoding import decode
+from memadmin.transfer.problems import Refused
+
+LARGEST = 10 * 1024 * 1024  # bytes
+
+
+def read_json(request: HttpRequest) -> dict[str, Any] | None:
+    """Return the JSON object of the body, or None where there is no body. Raises Refused."""
+    raw = _read(request)
+    return decode(raw).record if raw.strip() else None
+
+
+def _read(request: HttpRequest) -> bytes:
+    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
+        raise Refused("encoding", "a compressed body is not read; send it plain")
+    length = request.headers.get("Content-Length", "")
+    if not length and request.headers.get("Transfer-Encoding"):
+        raise Refused("length", "the length of the body is needed in Content-Length")
+    if length.isdigit() and int(length) > LARGEST:
+        raise too_large()
+    try:
+        raw = request.read(LARGEST + 1)
+    except (UnreadablePostError, OSError):
+        raise Refused("cut_off", "the body ended too early") from None
+    if len(raw) > LARGEST:
+        raise too_large()
+    return raw
+
+
+def too_large() -> Refused:
+    return Refused("too_large", f"the body has more than {LARGEST} bytes")

@@ -1,0 +1,111 @@
+"""What every address of the compatible API does: token, scope, body, the work, and one envelope for whatever goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse, QueryDict
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+
+from memadmin.access.principals import Principal
+from memadmin.access.scopes import Scope
+from memadmin.api.authentication import authenticate
+from memadmin.api.bodies import read_json
+from memadmin.api.opensearch.errors import EXPECTED, ApiError, forbidden, from_exception, missing_scope
+from memadmin.store import configuration
+
+SWITCHED_OFF = "The Agentic Memory APIs are not enabled. To enable, please update the setting plugins.ml_commons.agentic_memory_enabled"
+NO_TENANT = "Tenant ID header is missing or has no value"
+TRUE, FALSE = ("", "true"), ("false",)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that may be answered: its token works and has the scope. `document` is None where there was no body."""
+
+    principal: Principal
+    document: dict[str, Any] | None
+    parameters: QueryDict
+    now: datetime
+
+    def flag(self, name: str) -> bool:
+        """Return a query parameter that is true or false; absent is false. Raises ApiError."""
+        value = self.parameters.get(name, "false").lower()
+        if value not in (*TRUE, *FALSE):
+            raise ApiError(
+                400, "illegal_argument_exception", f"Failed to parse value [{value[:60]}] as only [true] or [false] are allowed."
+            )
+        return value in TRUE
+
+
+Handler = Callable[..., dict[str, Any] | HttpResponse]
+
+
+def endpoint(scope: Scope) -> Callable[[Handler], Handler]:
+    """Name the scope that a handler asks of the token. A handler takes a Call and the parts of the path."""
+
+    def decorate(handler: Handler) -> Handler:
+        handler.scope = scope  # type: ignore[attr-defined]
+        return handler
+
+    return decorate
+
+
+def route(**handlers: Handler) -> Callable[..., HttpResponse]:
+    """Return the view of an address: a handler for each method, as `route(GET=read, PUT=change)`. HEAD is GET without a body."""
+    by_method = {**handlers, **({"HEAD": handlers["GET"]} if "GET" in handlers else {})}
+
+    @csrf_exempt  # no cookie is read, so there is nothing to forge
+    def view(request: HttpRequest, **parts: str) -> HttpResponse:
+        try:
+            answer = _answer(request, by_method, parts)
+        except EXPECTED as error:
+            answer = _refusal(from_exception(error))
+        response = answer if isinstance(answer, HttpResponse) else JsonResponse(answer)
+        response.headers.setdefault("Cache-Control", "private, no-store")
+        return response
+
+    view.scopes = {method: handler.scope for method, handler in by_method.items()}  # type: ignore[attr-defined]
+    return view
+
+
+def _answer(request: HttpRequest, handlers: Mapping[str, Handler], parts: Mapping[str, str]) -> HttpResponse:
+    now = timezone.now()
+    principal = authenticate(request, now=now)
+    handler = handlers.get(request.method or "")
+    if handler is None:
+        return _wrong_method(request, handlers)
+    scope: Scope = handler.scope  # type: ignore[attr-defined]
+    if not principal.has(scope):
+        raise missing_scope(scope)
+    answer = handler(Call(principal, read_json(request), request.GET, now), **parts)
+    if isinstance(answer, HttpResponse):
+        return answer
+    pretty = request.GET.get("pretty", "false").lower() in TRUE
+    return JsonResponse(answer, json_dumps_params={"indent": 2} if pretty else {})
+
+
+def check_enabled() -> None:
+    """Raise the answer for a switched-off API."""
+    if not configuration.value("agentic_memory_enabled"):
+        raise forbidden(SWITCHED_OFF)
+
+
+def check_tenant(principal: Principal) -> None:
+    """Raise the answer for a missing tenant, where tenants are kept apart."""
+    if principal.tenancy and not principal.tenant:
+        raise forbidden(NO_TENANT)
+
+
+def _refusal(error: ApiError) -> HttpResponse:
+    return JsonResponse(error.envelope(), status=error.status, headers=error.headers)
+
+
+def _wrong_method(request: HttpRequest, handlers: Mapping[str, Handler]) -> HttpResponse:
+    allowed = sorted(method for method in handlers if method != "HEAD")
+    text = f"Incorrect HTTP method for uri [{request.path}] and method [{request.method}], allowed: [{', '.join(allowed)}]"
+    return JsonResponse({"error": text, "status": 405}, status=405, headers={"Allow": ", ".join(sorted(handlers))})

@@ -1,0 +1,5 @@
+"""The addresses of the API."""
+
+from django.urls import include, path
+
+urlpatterns = [path("", include("memadmin.api.opensearch.urls"))]
