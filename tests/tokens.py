@@ -27,7 +27,7 @@ def make_token(
     return create_token(spec, actor=ACTOR, now=NOON)
 
 
-def aprincipal_of(owner: str = "ana", **details: Any) -> Principal:
+def a_principal(owner: str = "ana", **details: Any) -> Principal:
     return principal_of(make_token(owner, **details)[0], header=None, tenancy=False)
 
 
