@@ -17,7 +17,7 @@ from memadmin.lifecycle.items import SOURCES
 from memadmin.lifecycle.models import Run, RunState, RunVictim, Trigger
 from memadmin.lifecycle.selection import COLUMNS, Selection, select
 from memadmin.lifecycle.snapshot import one_snapshot
-from memadmin.lifecycle.summing import sum_run, sum_selections
+from memadmin.lifecycle.summing import exempt_past_limit, sum_run, sum_selections
 from memadmin.lifecycle.totals import Totals
 from memadmin.lifecycle.warnings import Warned, warnings_of
 from memadmin.store.models import Container, PolicyVersion
@@ -46,6 +46,12 @@ def estimate(container: Container, policy: RetentionPolicy, *, now: datetime, li
     with one_snapshot():
         summed = sum_selections(container, list(select(container, policy, now=now)), limit=limit)
         return Estimate(summed.totals, summed.first, warnings_of(container, policy, summed.totals))
+
+
+def kept_past_limits(container: Container, policy: RetentionPolicy, *, now: datetime) -> int:
+    """Return how many items are past a limit of the policy and stay for a pin or a hold alone."""
+    with one_snapshot():
+        return sum(exempt_past_limit(container, selection) for selection in select(container, policy, now=now))
 
 
 def plan(

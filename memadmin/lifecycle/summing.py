@@ -102,13 +102,13 @@ def _with_stock(container: Container, selections: Sequence[Selection], by_kind: 
     for kind in SOURCES:
         totals = replace(by_kind.get(kind, TypeTotals()), stored=int(next(stock)), pinned=int(next(stock)))
         if kind in selected:
-            exempt = _exempt_past_limit(container, selected[kind])
+            exempt = exempt_past_limit(container, selected[kind])
             totals = replace(totals, left_for_later=selected[kind].left_for_later, exempt_past_limit=exempt)
         by_type[kind.memory_type] = totals
     return Totals(by_type=by_type, users=users)
 
 
-def _exempt_past_limit(container: Container, selection: Selection) -> int:
+def exempt_past_limit(container: Container, selection: Selection) -> int:
     """Count what only a pin or a hold keeps. Found through the pins: no index lists the pinned rows of a container."""
     if selection.kind == ItemKind.HISTORY:
         return 0

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
+from django.db import connection
+from django.db.models import Count, Max
+
 from memadmin.lifecycle.totals import Totals
 from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState, Subject
@@ -77,10 +80,13 @@ def _about_idle_rules(container: Container, policy: RetentionPolicy, totals: Tot
     limited = {memory_type for memory_type, rule in policy.rules.items() if rule.age_limit is not None or rule.count_limit is not None}
     if not limited and (policy.relevance is None or _has_no_limit(policy)):
         yield Warned("no_limits", "This policy has no limit: it evicts nothing.")
+    sessions, history = totals.of(MemoryType.SESSIONS).stored, totals.of(MemoryType.HISTORY).stored
     if MemoryType.SESSIONS in limited and not container.sessions_enabled:
-        yield Warned("idle.sessions", "The rule for sessions does nothing: this container keeps no sessions.")
+        old = f"It acts on the {sessions:,} that are there." if sessions else "There is none, so the rule does nothing."
+        yield Warned("idle.sessions", f"The rule for sessions finds no new ones: this container keeps no sessions. {old}")
     if MemoryType.HISTORY in limited and not container.history_enabled:
-        yield Warned("idle.history", "The rule for history does nothing new: this container writes no history.")
+        old = f"It acts on the {_counted(history, 'entry', 'entries')} there." if history else "There is none, so the rule does nothing."
+        yield Warned("idle.history", f"The rule for history finds no new entries: this container writes no history. {old}")
     if (MemoryType.LONG_TERM in limited or policy.relevance) and not totals.of(MemoryType.LONG_TERM).stored:
         yield Warned("idle.long_term", "The rules for long-term memories do nothing yet: there are none.")
 
@@ -97,13 +103,14 @@ def _about_contradictions(policy: RetentionPolicy) -> Iterator[Warned]:
     if rule.age_limit is not None and relevance.ttl is not None and rule.age_limit >= relevance.ttl:
         yield Warned(
             "shadowed.age",
-            f"The age limit of {rule.age_limit.days} days for long-term memories does nothing: the TTL of {relevance.ttl.days} days, "
-            "which counts from creation, comes first.",
+            f"The TTL of {relevance.ttl.days} days counts from creation, the age limit of {rule.age_limit.days} days from the last change. "
+            "So the age limit takes only what the TTL takes as early, and what has no time of creation or one after its last change.",
         )
     if rule.count_limit is not None and relevance.max_records is not None and rule.count_limit <= relevance.max_records:
         yield Warned(
             "shadowed.max_records",
-            f"The limit of {relevance.max_records:,} memories for each user does nothing: the whole container keeps {rule.count_limit:,}.",
+            f"The whole container keeps {rule.count_limit:,} memories that are not pinned. So the limit of {relevance.max_records:,} "
+            "for each user matters only to users with pinned ones, which it counts.",
         )
 
 
@@ -113,12 +120,45 @@ def _about_pins(container: Container, policy: RetentionPolicy, totals: Totals) -
         if limit is not None and each.pinned > limit:
             text = f"pinned count ({each.pinned:,}) exceeds max_count ({limit:,}) for {memory_type}: they are neither evicted nor counted."
             yield Warned(f"pinned.{memory_type}", text)
-    most = policy.relevance.max_records if policy.relevance else None
-    users = Subject.objects.filter(container=container, pinned_long_term__gt=most).count() if most is not None else 0
-    if users:
-        yield Warned("pinned.max_records", f"{_are(users, 'user', 'users')} over the limit of {most:,} memories with pinned ones alone.")
+    yield from _about_pins_over_caps(container, policy)
     if totals.exempt_past_limit:
         yield Warned("pinned.past_limit", f"{_are(totals.exempt_past_limit, 'item', 'items')} past a limit and kept by a pin or a hold.")
+
+
+def _about_pins_over_caps(container: Container, policy: RetentionPolicy) -> Iterator[Warned]:
+    """Users whose pinned memories alone exceed a cap: no run can bring them under it."""
+    rule = policy.relevance
+    if rule is not None and rule.max_records is not None:
+        over = Subject.objects.of_container(container).filter(pinned_long_term__gt=rule.max_records)
+        users, held = over.aggregate(users=Count("id"), held=Max("pinned_long_term")).values()
+        if users:
+            yield Warned("pinned.max_records", _over_cap(users, held - rule.max_records, f"{rule.max_records:,} memories"))
+    if rule is not None and rule.max_tokens is not None:
+        weights = _tokens_of_pinned(container, over=rule.max_tokens)
+        if weights:
+            yield Warned("pinned.max_tokens", _over_cap(len(weights), max(weights) - rule.max_tokens, f"{rule.max_tokens:,} tokens"))
+
+
+def _tokens_of_pinned(container: Container, *, over: int) -> list[int]:
+    """Return what the pinned memories of each user weigh, where it is more than `over`. Found through the pins: no index lists them."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT SUM(m.tokens) FROM store_pin p JOIN store_subject s ON s.id = p.subject_id AND s.tokens > %s "
+            "JOIN store_longtermmemory m ON m.uid = p.target_uid AND m.subject_id = p.subject_id "
+            "WHERE p.container_id = %s AND p.target_type = %s AND m.pinned GROUP BY p.subject_id HAVING SUM(m.tokens) > %s",
+            [over, container.pk, MemoryType.LONG_TERM.value, over],
+        )
+        return [int(row[0]) for row in cursor.fetchall()]
+
+
+def _over_cap(users: int, by: int, cap: str) -> str:
+    if users == 1:
+        return f"1 user stays over cap by {by:,}, all pinned: the cap is {cap}, and no run evicts a pinned one."
+    return f"{users:,} users stay over cap, the worst by {by:,}, all pinned: the cap is {cap}, and no run evicts a pinned one."
+
+
+def _counted(number: int, one: str, many: str) -> str:
+    return f"1 {one}" if number == 1 else f"{number:,} {many}"
 
 
 def _are(number: int, one: str, many: str) -> str:

@@ -9,7 +9,7 @@ from memadmin.lifecycle import explain
 from memadmin.pages import wording
 from memadmin.pages.standing import Standing
 from memadmin.pages.times import span
-from memadmin.store.models import LongTermMemory
+from memadmin.store.models import LongTermMemory, Session
 from retention.rules import MemoryType
 from retention.scoring import AccessBasis, Score, score
 from retention.victims import Reason
@@ -84,10 +84,10 @@ def _in_words(memory: LongTermMemory, scored: Score, *, now: datetime) -> str:
 
 
 def _sentence(memory: LongTermMemory, standing: Standing, reasons: tuple[Reason, ...], *, now: datetime) -> str:
-    due = _dates(memory, standing)
-    passed = [name for name, at in due.items() if at < now]
+    due = limit_dates(memory, standing)
+    passed = limits_passed(memory, standing, now=now)
     if memory.pinned:
-        return f"Pinned: no run evicts it, although it is past its {passed[0]}." if passed else "Pinned: no run evicts it."
+        return f"Pinned: no run evicts it{although_past(passed)}."
     if memory.held:
         return "Held: nothing removes it."
     if standing.blocked:
@@ -108,16 +108,32 @@ def _marks(reasons: tuple[Reason, ...], falls_below_at: datetime | None, *, now:
     return [("at risk", "yellow")] if falls_below_at and falls_below_at < now + SOON else []
 
 
-def _dates(memory: LongTermMemory, standing: Standing) -> dict[str, datetime]:
-    """Return the days on which a limit reaches the memory, by the limit's name."""
-    dates = {}
-    ttl = standing.rule.ttl if standing.has_rule else None
-    if ttl and memory.created_at:
-        dates["time to live"] = memory.created_at + ttl
-    age = standing.policy.rule(MemoryType.LONG_TERM).age_limit if standing.policy else None
-    if age and memory.last_updated_at:
-        dates["age limit"] = memory.last_updated_at + age
-    return dates
+def limits_passed(item: LongTermMemory | Session, standing: Standing, *, now: datetime) -> list[str]:
+    """Return the names of the limits that a memory or session is past, whether or not a pin keeps it."""
+    return [name for name, at in limit_dates(item, standing).items() if at < now]
+
+
+def although_past(passed: list[str]) -> str:
+    """Return what ends a sentence on a pin: that it is all that keeps the item."""
+    return f", although it is past its {passed[0]}" if passed else ""
+
+
+def limit_dates(item: LongTermMemory | Session, standing: Standing) -> dict[str, datetime]:
+    """Return the days on which a limit reaches a memory or session, by the limit's name. One that no calendar holds is left out."""
+    is_session = isinstance(item, Session)
+    ttl = standing.rule.ttl if standing.has_rule and not is_session else None
+    rule = standing.policy.rule(MemoryType.SESSIONS if is_session else MemoryType.LONG_TERM) if standing.policy else None
+    dates = {"time to live": _after(item.created_at, ttl), "age limit": _after(item.last_updated_at, rule.age_limit if rule else None)}
+    return {name: at for name, at in dates.items() if at is not None}
+
+
+def _after(since: datetime | None, limit: timedelta | None) -> datetime | None:
+    if since is None or limit is None:
+        return None
+    try:
+        return since + limit
+    except OverflowError:  # past the year 9999
+        return None
 
 
 def _no_line(standing: Standing) -> str:

@@ -87,7 +87,7 @@ def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
     except policies.Conflict as conflict:
         form.add_error(None, str(conflict))
         return _page(request, container, form, status=409, conflict=conflict)
-    notice(request, f"Published as version {version.number}. It acts at the next run.")
+    notice(request, f"Published as version {version.number}. It acts at the next run.{_kept_by_pins(container, form.policy)}")
     return redirect("pages:policy-detail", container.uid)
 
 
@@ -213,6 +213,14 @@ def _effect(request: PersonRequest, container: Container, form: PolicyForm, stan
         "first": shown_victims(list(estimate.first), may_read=request.user.may(Right.MEMORY_READ_TEXT)),
         "now": now,
     }
+
+
+def _kept_by_pins(container: Container, policy: RetentionPolicy) -> str:
+    """Say what the policy that was just published will never take, although it is past its limits."""
+    kept = planning.kept_past_limits(container, policy, now=timezone.now())
+    if not kept:
+        return ""
+    return f" {kept:,} {'item is' if kept == 1 else 'items are'} past a limit of it and kept by a pin or a hold."
 
 
 def _number(text: str | None) -> int | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -19,10 +18,11 @@ from django_htmx.http import trigger_client_event
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_archive, visible_containers
-from memadmin.lifecycle import restoring, runs
+from memadmin.lifecycle import planning, restoring, runs
 from memadmin.lifecycle.drift import Drift, drift_of
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVictim
 from memadmin.lifecycle.states import WrongState
+from memadmin.lifecycle.warnings import warnings_of, why_nothing_runs
 from memadmin.pages import wording
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, wants_part
@@ -30,7 +30,6 @@ from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.policies import form_url
 from memadmin.pages.victims import shown_victims
 from memadmin.store.models import Archived, Subject
-from retention.policy import parse_policy
 from retention.rules import MemoryType
 from retention.victims import Reason
 
@@ -173,6 +172,7 @@ def _confirm_start(request: PersonRequest, run: Run) -> HttpResponse:
         "action": request.path,
         "verb": f"Evict {items:,} items",
         "consequence": _consequence(run, items),
+        "warnings": [warned.text for warned in warnings_of(run.container, planning.policy_of(run), run.summary) if warned.loud],
         "keeps": sentences_on(drift),
         "cancel": reverse("pages:run-detail", args=[run.number]),
         "hidden": {"sure": "yes"},
@@ -218,7 +218,7 @@ def _consequence(run: Run, items: int) -> str:
 
 
 def _about(run: Run, *, now: datetime) -> dict[str, Any]:
-    policy = parse_policy(json.loads(run.document))
+    policy = planning.policy_of(run)
     ended = run.state in runs.ENDED
     return {
         "run": run,
@@ -226,6 +226,8 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "totals": run.summary,
         "types": [(wording.NOUNS[kind.memory_type], run.summary.of(kind.memory_type)) for kind in ItemKind],
         "sentences": wording.sentences_of(policy),
+        "warnings": warnings_of(run.container, policy, run.summary) if run.state == RunState.READY else (),
+        "blocked": why_nothing_runs(run.container),
         "percent": 100 * run.cursor // run.planned if run.planned else 100,
         "drift": sentences_on(drift_of(run)) if run.state == RunState.READY or run.started_at else [],
         "form_url": form_url(run.container, policy),

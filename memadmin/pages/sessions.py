@@ -23,6 +23,7 @@ from memadmin.pages.forms import PinForm
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.messages import messages_of
+from memadmin.pages.outlook import although_past, limit_dates, limits_passed
 from memadmin.pages.standing import Standing, standing_of
 from memadmin.store import pinning
 from memadmin.store.listing import NO_TIME
@@ -30,7 +31,6 @@ from memadmin.store.models import Pin, Provenance, Session, WorkingMemory
 from memadmin.store.paging import page_with
 from memadmin.store.scoring import micros_sql
 from memadmin.store.text import clean
-from retention.rules import MemoryType
 
 MESSAGES_A_PAGE = 100
 ORPHANS_SHOWN = 50
@@ -77,7 +77,9 @@ def session_pin(request: PersonRequest, uid: UUID) -> HttpResponse:
     except (pinning.AlreadyPinned, pinning.Gone) as error:
         problem(request, str(error))
     else:
-        notice(request, "Pinned. No run evicts this session and its messages.", reverse("pages:session-unpin", args=[uid]))
+        past = limits_passed(session, standing_of(request.user, session.subject.uid), now=timezone.now())
+        said = f"Pinned. No run evicts this session and its messages{although_past(past)}."
+        notice(request, said, reverse("pages:session-unpin", args=[uid]))
     return redirect("pages:session-detail", uid)
 
 
@@ -131,13 +133,13 @@ def _page_of_entry(request: PersonRequest, ordered: QuerySet[WorkingMemory]) -> 
 def fate_of(session: Session, standing: Standing, *, now: datetime) -> str:
     """Say whether and when a session goes."""
     if session.pinned:
-        return "Pinned: no run evicts it."
+        return f"Pinned: no run evicts it{although_past(limits_passed(session, standing, now=now))}."
     if standing.blocked:
         return f"It stays: {standing.blocked}."
     reasons = explain.reasons_now(session, standing.subject, standing.policy, now=now) if standing.policy else ()
     if reasons:
         return f"It goes at the next run, {standing.next_run_at:%d %b %H:%M} UTC: {wording.reason_in_words(reasons[0])}."
-    limit = standing.policy.rule(MemoryType.SESSIONS).age_limit if standing.policy else None
-    if limit is None or session.last_updated_at is None:
+    goes_at = limit_dates(session, standing).get("age limit")
+    if goes_at is None:
         return "It stays for now: no age limit reaches it."
-    return f"It goes after {session.last_updated_at + limit:%d %b %Y}, unless something is added to it."
+    return f"It goes after {goes_at:%d %b %Y}, unless something is added to it."

@@ -52,6 +52,11 @@ class Standing:
     def over_tokens(self) -> int:
         return _over(self.subject.tokens, self.rule.max_tokens if self.has_rule else None)
 
+    @property
+    def over_by_pins(self) -> int:
+        """How many memories the user has over the cap with pinned ones alone: no run changes that."""
+        return _over(self.subject.pinned_long_term, self.rule.max_records if self.has_rule else None)
+
 
 def standing_of(person: Person, uid: UUID) -> Standing:
     """Return where the user stands, or 404 when there is no such user for this person."""

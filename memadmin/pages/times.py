@@ -33,4 +33,4 @@ def span(seconds: float) -> str:
 
 def exact(at: datetime) -> str:
     """Return the full time with its zone, as it is stored: UTC."""
-    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    return f"{at.astimezone(UTC).replace(tzinfo=None).isoformat(' ', 'seconds')} UTC"  # strftime leaves the zeros of early years out

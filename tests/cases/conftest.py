@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.test import Client
 from pytest_django.plugin import DjangoDbBlocker
 
 from memadmin.store.models import Container, Session, Subject
 from tests.cases.expanding import Case, between_neighbours, cases_in, content_of
+from tests.people import editor, support
 from tests.transfer.running import Run, export_memories, import_memories
 
 NOT_OF_ONE_FILE = {2, 15}  # a search; a whole data set
@@ -65,6 +67,18 @@ def trials(
 def trial(trials: dict[int, Trial], db: None) -> Callable[[int], Trial]:
     """Return the trial of a number. What a test changes is undone after it."""
     return trials.__getitem__
+
+
+@pytest.fixture
+def reader(db: None) -> Client:
+    """A browser in which somebody of support has signed in."""
+    return support()
+
+
+@pytest.fixture
+def boss(db: None) -> Client:
+    """A browser in which a policy editor has signed in."""
+    return editor()
 
 
 def _try(case: Case, folder: Path) -> Trial:

@@ -184,7 +184,9 @@ def test_with_all_pinned_over_the_cap_nothing_goes_and_the_preview_says_so():
     estimate = planning.estimate(container, a_policy(relevance={"max_records": 3}), now=NOON)
 
     assert estimate.totals.items == 0
-    assert "1 user is over the limit of 3 memories with pinned ones alone." in {warned.text for warned in estimate.warnings}
+    assert "1 user stays over cap by 2, all pinned: the cap is 3 memories, and no run evicts a pinned one." in {
+        warned.text for warned in estimate.warnings
+    }
 
 
 def test_pins_count_inside_the_caps_of_a_user_but_not_inside_a_containers_number():

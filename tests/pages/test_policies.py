@@ -264,7 +264,7 @@ def test_rules_that_do_nothing_are_named(container):
     shadowed = {**FORM, "long_term_days": "400", "ttl_days": "365"}
     del shadowed["long_term_days_none"]
 
-    assert "does nothing" in text_of(editor().get(url("policy-detail", container.uid), shadowed))
+    assert "takes only what the TTL takes as early" in text_of(editor().get(url("policy-detail", container.uid), shadowed))
 
 
 def test_a_memory_exactly_at_its_limit_is_not_a_victim(db):
