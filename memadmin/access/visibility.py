@@ -31,7 +31,7 @@ Rows = TypeVar("Rows", bound="QuerySet[Any]")
 def visible_containers(person: Viewer) -> ContainerQuerySet:
     """Return the containers this viewer may see; none for somebody who is not signed in or no longer active."""
     if isinstance(person, Principal):
-        return Container.objects.filter(pk__in=[row.pk for row in Container.objects.all() if may_use(person, row)])
+        return Container.objects.filter(pk__in=[row.pk for row in Container.objects.standing() if may_use(person, row)])
     if not isinstance(person, Person) or not person.is_active:
         return Container.objects.none()
     if person.all_containers:

@@ -28,6 +28,7 @@ class Action(models.TextChoices):
     MEMORY_UNPINNED = "memory.unpinned", "A long-term memory lost its pin"
     SESSION_PINNED = "session.pinned", "A session was pinned: no run evicts it"
     SESSION_UNPINNED = "session.unpinned", "A session lost its pin"
+    SESSION_ATTRIBUTED = "session.attributed", "A session without a user became the session of its first named user"
 
     POLICY_DRAFTED = "policy.drafted", "A policy version was stored as a draft"
     POLICY_PUBLISHED = "policy.published", "A policy version came into force"

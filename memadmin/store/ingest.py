@@ -233,6 +233,7 @@ class _Batch:
             entry = IncomingHistory(
                 user_id=item.user_id,
                 memory_uid=stored["uid"],
+                memory_ref=stored["external_id"],
                 action=HistoryAction.UPDATE,
                 before={"memory": stored["text"]},
                 after={"memory": item.text},

@@ -23,6 +23,10 @@ class ContainerQuerySet(models.QuerySet[Any]):
     def by_name(self) -> Self:
         return self.order_by("name", "id")
 
+    def standing(self) -> Self:
+        """Those that nobody has deleted."""
+        return self.filter(deleted_at__isnull=True)
+
 
 class SubjectQuerySet(models.QuerySet[Any]):
     def of_container(self, container: Container) -> Self:

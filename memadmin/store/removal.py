@@ -1,6 +1,6 @@
 """The one door out: rows of people's memories leave the store here and nowhere else.
 
-Invariant: a pinned or held row is never removed by eviction. Every deleting statement tests both again, together with
+Invariant: a held row is never removed, and a pinned one never by eviction. Every deleting statement tests both again, together with
 the revision and last access that the row had when it was chosen; counters and archive copies move in the same transaction.
 """
 
@@ -16,9 +16,19 @@ from django.db import connection, models, transaction
 from memadmin.store import counters
 from memadmin.store.archive import ArchiveNote, copies
 from memadmin.store.bulk import id_list, insert_rows
-from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Session, WorkingMemory
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, WorkingMemory
 
-__all__ = ["ArchiveNote", "Chosen", "Removed", "remove_archived", "remove_history", "remove_long_term", "remove_sessions"]
+__all__ = [
+    "ArchiveNote",
+    "ByHand",
+    "Chosen",
+    "Removed",
+    "remove_archived",
+    "remove_by_hand",
+    "remove_history",
+    "remove_long_term",
+    "remove_sessions",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +112,47 @@ def remove_archived(archived_ids: Sequence[int]) -> int:
         moves.add(subject_id, archived=-1)
     moves.apply()
     return len(gone)
+
+
+@dataclass(frozen=True, slots=True)
+class ByHand:
+    """What went because somebody asked for it: how many, and how many of them were pinned."""
+
+    items: int
+    pinned: int = 0
+
+
+_COUNTED: dict[ItemType, tuple[type[models.Model], dict[str, str]]] = {  # by counter: the column that it adds up; "" counts rows
+    ItemType.SESSION: (Session, {"sessions": "", "pinned_sessions": "pinned"}),
+    ItemType.WORKING: (WorkingMemory, {"working": "", "messages": "message_count"}),
+    ItemType.LONG_TERM: (LongTermMemory, {"long_term": "", "tokens": "tokens", "pinned_long_term": "pinned"}),
+    ItemType.HISTORY: (HistoryEntry, {"history": ""}),
+}
+
+
+@transaction.atomic
+def remove_by_hand(item_type: ItemType, ids: Sequence[int]) -> ByHand:
+    """Remove rows because somebody asked for them: pinned ones too, held ones never, and without a copy in the archive.
+
+    The messages of a session stay, with the session's id; so do history and provenance.
+    """
+    model, counted = _COUNTED[item_type]
+    rows = model._default_manager.filter(id__in=ids)
+    counters.lock(rows.values_list("subject_id", flat=True))
+    if item_type in (ItemType.SESSION, ItemType.LONG_TERM):
+        rows = rows.filter(held=False)
+    columns = [column for column in counted.values() if column]
+    going = list(rows.order_by("id").select_for_update().values("id", "uid", "subject_id", *columns))
+    if item_type == ItemType.SESSION:
+        WorkingMemory.objects.filter(session_id__in=[row["id"] for row in going]).update(session_id=None)
+    _delete(model._meta.db_table, [row["id"] for row in going], returning=("subject_id", "id"))
+    pinned = [row for row in going if row.get("pinned")]
+    Pin.objects.filter(target_uid__in=[row["uid"] for row in pinned])._raw_delete(connection.alias)
+    moves = counters.Moves()
+    for row in going:
+        moves.add(row["subject_id"], **{name: -int(row[column]) if column else -1 for name, column in counted.items()})
+    moves.apply()
+    return ByHand(items=len(going), pinned=len(pinned))
 
 
 _AT_ONCE = """

@@ -19,7 +19,7 @@ from retention.policy import InvalidPolicy, digest, parse_policy
 
 def find_by_name(name: str) -> Container | None:
     """Return the one container of this name, or None. Raises UnusableFile where there are several."""
-    found = list(Container.objects.filter(name=name)[:2])
+    found = list(Container.objects.standing().filter(name=name)[:2])
     if len(found) > 1:
         raise UnusableFile(f"There are several containers named {name!r}; rename one of them first.")
     return found[0] if found else None

@@ -58,9 +58,9 @@ def container_of(principal: Principal, cid: str, *, denied: str, missing: str = 
 
 def find_container(cid: str) -> Container | None:
     """Return the container with this id on the wire, whoever may see it."""
-    found = Container.objects.filter(external_id=cid).first()
+    found = Container.objects.standing().filter(external_id=cid).first()
     uid = uid_of(cid)
-    return found or (Container.objects.filter(uid=uid).first() if uid else None)
+    return found or (Container.objects.standing().filter(uid=uid).first() if uid else None)
 
 
 def rows_of(principal: Principal, container: Container, item_type: ItemType) -> QuerySet[Any]:

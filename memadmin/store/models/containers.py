@@ -33,6 +33,7 @@ class Container(models.Model):
     created_at = models.DateTimeField(null=True)
     last_updated_at = models.DateTimeField(null=True)
     stored_at = models.DateTimeField(db_default=Now())
+    deleted_at = models.DateTimeField(null=True)  # gone for the API; what was left in it stays for people to see
 
     objects = ContainerQuerySet.as_manager()
 

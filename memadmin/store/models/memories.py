@@ -107,6 +107,7 @@ class WorkingMemory(Item):
             models.Index(fields=["session", "sequence", "id"], name="working_by_session"),
             models.Index(fields=["subject", "created_at", "id"], name="working_by_subject"),
             models.Index(fields=["container", "created_at", "id"], name="working_by_creation"),
+            models.Index(fields=["container", "external_id"], condition=Q(external_id__isnull=False), name="working_by_external_id"),
         ]
 
 
@@ -139,6 +140,9 @@ class LongTermMemory(Item):
         constraints = [
             models.UniqueConstraint(fields=["uid", "subject"], name="longterm_uid_once"),
             models.CheckConstraint(condition=Q(importance__gte=0, importance__lte=1), name="longterm_importance_0_to_1"),
+        ]
+        indexes = [
+            models.Index(fields=["container", "external_id"], condition=Q(external_id__isnull=False), name="longterm_by_external_id"),
         ]
         # The covering indexes that retention reads are made per database in migration 0002.
 
@@ -173,4 +177,5 @@ class HistoryEntry(Item):
             models.Index(fields=["memory_uid", "id"], name="history_by_memory"),
             models.Index(fields=["subject", "created_at", "id"], name="history_by_subject"),
             models.Index(fields=["container", "created_at", "id"], condition=Q(pinned=False), name="history_by_creation"),
+            models.Index(fields=["container", "external_id"], condition=Q(external_id__isnull=False), name="history_by_external_id"),
         ]

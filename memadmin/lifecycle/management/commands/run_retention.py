@@ -92,7 +92,7 @@ def _finish(_: object) -> None:
 def _containers(name: str | None) -> list[Container]:
     if name is None:
         return list(Container.objects.filter(policy_state=PolicyState.SET).order_by("id"))
-    found = list(Container.objects.filter(name=name)[:2])
+    found = list(Container.objects.standing().filter(name=name)[:2])
     if len(found) == 1:
         return found
     known = ", ".join(Container.objects.by_name().values_list("name", flat=True)[:20]) or "none yet"

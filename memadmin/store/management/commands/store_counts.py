@@ -26,7 +26,7 @@ class Command(BaseCommand):
 def _container(name: str | None) -> Container | None:
     if name is None:
         return None
-    found = list(Container.objects.filter(name=name)[:2])
+    found = list(Container.objects.standing().filter(name=name)[:2])
     if len(found) == 1:
         return found[0]
     known = ", ".join(Container.objects.by_name().values_list("name", flat=True)[:20]) or "none yet"
