@@ -16,6 +16,7 @@ _ENV.ENVIRON = environ.FileAwareMapping(cache=False)  # reads a file again, as a
 _YES, _NO = {"1", "true", "yes", "on"}, {"0", "false", "no", "off"}
 _HOST = re.compile(r"\.?[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\]")
 _ORIGIN = re.compile(r"https?://(\*\.)?([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?")
+_ENDPOINT = re.compile(_ORIGIN.pattern.replace(r"(\*\.)?", "") + r"(/[A-Za-z0-9._~/-]*)?")
 _DATABASE_SCHEMES = {"sqlite", "postgres", "postgresql"}
 _SECRET_LENGTH = 50  # what `check --deploy` asks for
 
@@ -66,6 +67,14 @@ def env_origins(name: str) -> list[str]:
         if not _ORIGIN.fullmatch(origin):
             raise ImproperlyConfigured(f"{name} takes origins like https://memory.example.org, separated by commas, not {origin!r}.")
     return origins
+
+
+def env_endpoint(name: str) -> str | None:
+    """Return the base address of a service, or None where it is not given. A key belongs into a variable of its own."""
+    url = env_text(name)
+    if url is not None and not _ENDPOINT.fullmatch(url):
+        raise ImproperlyConfigured(f"{name} takes an address like https://models.example.org/v1, without a user, a query or a fragment.")
+    return url
 
 
 def env_folder(name: str, default: Path) -> Path:

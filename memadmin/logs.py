@@ -36,6 +36,9 @@ def logging_config(level: str) -> dict[str, Any]:
         "formatters": {"quiet": {"()": QuietFormatter, "format": "{asctime} {levelname} {name} {message}", "style": "{"}},
         "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "quiet", "filters": ["first_line"]}},
         "root": {"handlers": ["console"], "level": level},
-        # Django's own set-up would mail errors with the whole request to the administrators.
-        "loggers": {"django": {"handlers": ["console"], "level": level, "propagate": False}},
+        "loggers": {
+            # Django's own set-up would mail errors with the whole request to the administrators.
+            "django": {"handlers": ["console"], "level": level, "propagate": False},
+            "httpx2": {"level": "WARNING"},  # it would log the address of every call
+        },
     }

@@ -4,7 +4,18 @@ from pathlib import Path
 
 from csp.constants import NONE, SELF
 
-from memadmin.environment import env_bool, env_choice, env_database, env_folder, env_hosts, env_int, env_origins, env_secret
+from memadmin.environment import (
+    env_bool,
+    env_choice,
+    env_database,
+    env_endpoint,
+    env_folder,
+    env_hosts,
+    env_int,
+    env_origins,
+    env_secret,
+    env_text,
+)
 from memadmin.logs import logging_config
 from memadmin.secret_key import kept_secret_key
 
@@ -138,6 +149,15 @@ STORAGES = {
 LOG_LEVEL = env_choice("LOG_LEVEL", "INFO", choices=["DEBUG", "INFO", "WARNING", "ERROR"])
 LOGGING = logging_config(LOG_LEVEL)
 WEB_PROCESSES = env_int("WEB_CONCURRENCY", 1 if ON_SQLITE else 2, low=1, high=64)  # of 8 threads each
+
+# Model endpoints that speak OpenAI's protocol. Optional: without them agents write their memories themselves.
+LLM_URL = env_endpoint("LLM_URL")
+LLM_MODEL = env_text("LLM_MODEL") or "default"
+LLM_API_KEY = env_text("LLM_API_KEY") or ""
+EMBEDDING_URL = env_endpoint("EMBEDDING_URL")
+EMBEDDING_MODEL = env_text("EMBEDDING_MODEL") or "default"
+EMBEDDING_API_KEY = env_text("EMBEDDING_API_KEY") or ""
+LLM_TIMEOUT_SECONDS = env_int("LLM_TIMEOUT_SECONDS", 20, low=1, high=25)  # a job's step asks twice, under its lease
 
 Q_CLUSTER = {
     "name": "memadmin",

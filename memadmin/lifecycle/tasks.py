@@ -1,4 +1,4 @@
-"""The jobs of this app: carry out one run, the night, and putting back what a run evicted."""
+"""The jobs of this app: carry out one run, the night, putting back what a run evicted, and letting a model read what was said."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from django.db.models import F
 
 from memadmin.jobs.registry import JobView, Step, job, scheduled
 from memadmin.lifecycle import nightly, runs
+from memadmin.lifecycle.inference import jobs as inference
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.nightly import Place
 from memadmin.lifecycle.stepping import advance
@@ -63,3 +64,9 @@ def put_back(job: JobView, *, now: datetime) -> Step:
         Run.objects.filter(pk=run.pk).update(restored=F("restored") + restored.items)
     at |= {"last": ids[-1], "items": at["items"] + restored.items, "already_there": at["already_there"] + restored.already_there}
     return Step(finished=False, cursor=at, done=at["items"], total=run.removed)
+
+
+@job(inference.INFER, on_failed=inference.inference_failed)
+def infer(job: JobView, *, now: datetime) -> Step:
+    """One strategy on one working memory."""
+    return inference.infer_step(job, now=now)

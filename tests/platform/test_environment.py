@@ -4,7 +4,18 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from memadmin.environment import env_bool, env_choice, env_database, env_folder, env_hosts, env_int, env_origins, env_secret, env_text
+from memadmin.environment import (
+    env_bool,
+    env_choice,
+    env_database,
+    env_endpoint,
+    env_folder,
+    env_hosts,
+    env_int,
+    env_origins,
+    env_secret,
+    env_text,
+)
 
 FILE = Path("/srv/memadmin.sqlite3")
 
@@ -27,6 +38,10 @@ def database(url: str, monkeypatch: pytest.MonkeyPatch) -> dict[str, object]:
         ("ALLOWED_HOSTS", "memory.example.org:8000", lambda: env_hosts("ALLOWED_HOSTS", [])),
         ("CSRF_TRUSTED_ORIGINS", "memory.example.org", lambda: env_origins("CSRF_TRUSTED_ORIGINS")),
         ("CSRF_TRUSTED_ORIGINS", "https://memory.example.org/admin", lambda: env_origins("CSRF_TRUSTED_ORIGINS")),
+        ("LLM_URL", "models.example.org", lambda: env_endpoint("LLM_URL")),
+        ("LLM_URL", "https://key:secret@models.example.org/v1", lambda: env_endpoint("LLM_URL")),
+        ("LLM_URL", "https://models.example.org/v1?key=secret", lambda: env_endpoint("LLM_URL")),
+        ("LLM_URL", "file:///etc/passwd", lambda: env_endpoint("LLM_URL")),
         ("VAR_DIR", "/dev/null/var", lambda: env_folder("VAR_DIR", Path("var"))),
         ("SECRET_KEY", "short", lambda: env_secret("SECRET_KEY")),
         ("SECRET_KEY", "a" * 60, lambda: env_secret("SECRET_KEY")),
