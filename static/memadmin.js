@@ -7,7 +7,7 @@
   root.classList.add("js");
 
   let opening = false; // a panel was asked for
-  let lost = false; // the part that is replaced has the focus
+  const lost = new Map(); // parts that are being replaced and have the focus, by their id: the address of the link that has it
 
   const find = (selector, from) => (from || document).querySelector(selector);
   const region = () => find("#toasts");
@@ -60,6 +60,7 @@
   function failed(event, reason) {
     const detail = event.detail;
     const target = detail.target;
+    opening = false;
     if (target) target.setAttribute("data-failed", "");
     const config = detail.requestConfig || {};
     const again = () => htmx.ajax("GET", config.path, { source: detail.elt, target: target, values: config.unfilteredParameters });
@@ -79,7 +80,7 @@
 
   document.addEventListener("htmx:beforeRequest", (event) => {
     const { elt, target } = event.detail;
-    opening = target.matches(".side-panel");
+    if (target.matches(".side-panel")) opening = true;
     if (!polls(elt)) target.setAttribute("aria-busy", "true");
   });
   document.addEventListener("htmx:afterRequest", (event) => {
@@ -102,8 +103,9 @@
 
   // ---- what a screen reader hears, and where the keyboard goes, after a part has arrived
   document.addEventListener("htmx:beforeSwap", (event) => {
+    const { target } = event.detail;
     const focused = document.activeElement;
-    lost = focused !== document.body && event.detail.target.contains(focused);
+    if (target.id && focused !== document.body && target.contains(focused)) lost.set(target.id, focused.getAttribute("href"));
   });
 
   document.addEventListener("htmx:load", (event) => {
@@ -111,17 +113,20 @@
     if (part === document.body) return;
     const spoken = part.matches("[data-announce]") ? part : find("[data-announce]", part);
     if (spoken) find("#live").textContent = spoken.dataset.announce;
-    if (part.matches("[data-focus]") && (opening || lost)) {
+    const place = [part.id, part.parentElement.id].find((id) => lost.has(id));
+    if (part.matches("[data-focus]") && (opening || place !== undefined)) {
       part.focus({ preventScroll: true });
       if (opening) part.parentElement.scrollTop = 0;
-    } else if (lost) focusIn(part);
-    opening = lost = false;
+    } else if (place !== undefined) focusIn(part, lost.get(place));
+    lost.delete(place);
+    if (part.closest(".side-panel")) opening = false;
     markOpener();
   });
 
-  // The part that had the focus was replaced: go on with what can be done there.
-  function focusIn(part) {
-    const next = part && (find(".actions summary, .actions button", part) || find("a[href], button, summary", part));
+  // The part that had the focus was replaced: go on where it was, else with what can be done there.
+  function focusIn(part, href) {
+    const same = part && href && Array.from(part.querySelectorAll("a[href]")).find((link) => link.getAttribute("href") === href);
+    const next = same || part && (find(".actions summary, .actions button", part) || find("a[href], button, summary", part));
     if (next && !part.contains(document.activeElement)) next.focus({ preventScroll: true });
   }
 
