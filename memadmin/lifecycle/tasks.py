@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F
 
 from memadmin.jobs.registry import JobView, Step, job, scheduled
-from memadmin.lifecycle import nightly, runs
+from memadmin.lifecycle import embedding, nightly, runs
 from memadmin.lifecycle.inference import jobs as inference
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.nightly import Place
@@ -70,3 +70,10 @@ def put_back(job: JobView, *, now: datetime) -> Step:
 def infer(job: JobView, *, now: datetime) -> Step:
     """One strategy on one working memory."""
     return inference.infer_step(job, now=now)
+
+
+@scheduled(embedding.EMBED, default_cron="*/10 * * * *")
+@job(embedding.EMBED)
+def embed(job: JobView, *, now: datetime) -> Step:
+    """Vectors for some of the memories that wait for one. The clock finds those that an import brought."""
+    return embedding.embed_step(job)

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from django.db import transaction
 
+from memadmin.lifecycle import embedding
 from memadmin.store import attribution, ingest
 from memadmin.store.intake import Incoming, IncomingHistory, IncomingMemory, IncomingSession, IncomingWorking
 from memadmin.store.models import Container, HistoryAction, LongTermMemory, Session, WorkingMemory
@@ -65,6 +66,7 @@ def add_memory(container: Container, item: IncomingMemory, *, actor: str, now: d
         tags=item.tags,
     )
     ingest.write(container, [item, entry] if container.history_enabled else [item], actor=actor, now=now)
+    embedding.request(actor=actor, now=now)
     return LongTermMemory.objects.select_related("container", "subject").get(container=container, uid=item.uid)
 
 

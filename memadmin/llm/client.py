@@ -6,6 +6,7 @@ Errors say what kind of thing went wrong, never what was sent: prompts quote peo
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +77,8 @@ def embed(endpoint: Endpoint, texts: Sequence[str]) -> list[list[float]]:
         vectors = [[float(number) for number in row["embedding"]] for row in rows]
     except (KeyError, TypeError, ValueError, OverflowError):
         raise BadAnswer("no list of embeddings") from None
-    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
+    finite = all(math.isfinite(number) for vector in vectors for number in vector)
+    if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1 or not vectors[0] or not finite:
         raise BadAnswer("not one embedding of the same length for each text")
     return vectors
 

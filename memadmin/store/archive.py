@@ -15,9 +15,11 @@ from uuid import UUID
 
 from django.db import connection, models, transaction
 
-from memadmin.store import counters
+from memadmin.store import counters, embeddings
 from memadmin.store.bulk import insert_rows
 from memadmin.store.models import Archived, ItemType, LongTermMemory, Session, WorkingMemory
+
+NOT_KEPT = {"id", "embedding", "embedding_model"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +50,8 @@ def unpack(payload: bytes | memoryview) -> dict[str, Any]:
 
 
 def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in row.items() if name != "id"}
+    """Leave out what a restored row gets anew: its number, and what is derived from its text."""
+    return {name: value for name, value in row.items() if name not in NOT_KEPT}
 
 
 def _text(value: object) -> str:
@@ -118,7 +121,7 @@ def _present(found: Sequence[Archived]) -> set[UUID]:
 
 
 def _restore_memories(copies: Sequence[Archived], moves: counters.Moves) -> None:
-    rows = [_row(LongTermMemory, unpack(copy.payload)["row"]) for copy in copies]
+    rows = [{**_row(LongTermMemory, unpack(copy.payload)["row"]), **embeddings.missing()} for copy in copies]
     insert_rows(LongTermMemory, rows)
     for row in rows:
         moves.add(row["subject_id"], long_term=1, tokens=row["tokens"], pinned_long_term=int(row["pinned"]))

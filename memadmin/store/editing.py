@@ -14,7 +14,7 @@ from django.db.models import F
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.store import counters, ingest, tokens
+from memadmin.store import counters, embeddings, ingest, tokens
 from memadmin.store.intake import IncomingHistory
 from memadmin.store.models import Container, HistoryAction, ItemType, LongTermMemory, Session, WorkingMemory
 from memadmin.store.models.memories import Item
@@ -59,7 +59,7 @@ def edit_memory(memory: LongTermMemory, changes: Changes, *, actor: str, now: da
     values = _known(changes, MEMORY_FIELDS)
     changed = "text" in values and values["text"] != before["text"]
     if changed:
-        values |= {"tokens": tokens.estimate(values["text"]), "tokens_method": tokens.METHOD}
+        values |= {"tokens": tokens.estimate(values["text"]), "tokens_method": tokens.METHOD, **embeddings.missing()}
         _move(memory, tokens=values["tokens"] - before["tokens"])
     _write(memory, values, now=now)
     if changed and memory.container.history_enabled:

@@ -15,7 +15,7 @@ from django.db.models import F, JSONField, Value
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.store import counters, merging, tokens
+from memadmin.store import counters, embeddings, merging, tokens
 from memadmin.store.archive import pack
 from memadmin.store.bulk import insert_rows
 from memadmin.store.identity import canonical_id, item_uid
@@ -222,6 +222,7 @@ class _Batch:
             importance=0.5 if item.importance is None else item.importance,
             importance_source="default" if item.importance is None else item.importance_source,
             pinned=item.pin is not None,
+            **embeddings.missing(),
         )
 
     def _update_memory(self, stored: Mapping[str, Any], item: IncomingMemory) -> None:
@@ -229,6 +230,7 @@ class _Batch:
         subject = self.subjects[item.user_id]
         if "text" in changes:
             changes["tokens"] = tokens.estimate(item.text) if item.tokens is None else item.tokens
+            changes |= embeddings.missing()
             self.moves.add(subject, tokens=changes["tokens"] - stored["tokens"], history=1)
             entry = IncomingHistory(
                 user_id=item.user_id,

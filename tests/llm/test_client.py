@@ -105,6 +105,8 @@ def test_what_is_not_of_the_protocol_is_a_bad_answer(content: bytes, model: Mode
         b'{"data": [{"index": 0, "embedding": ["x"]}]}',
         b'{"data": [{"index": 0, "embedding": [1]}, {"index": 1, "embedding": [1]}]}',
         b'{"data": [{"embedding": [1]}]}',
+        b'{"data": [{"index": 0, "embedding": [NaN]}]}',
+        b'{"data": [{"index": 0, "embedding": [1e999]}]}',
     ],
 )
 def test_embeddings_that_do_not_fit_the_texts_are_a_bad_answer(content: bytes, model: ModelServer):

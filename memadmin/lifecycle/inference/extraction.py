@@ -16,6 +16,7 @@ from django.db import transaction
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
+from memadmin.lifecycle import embedding
 from memadmin.lifecycle.inference import answers, prompts
 from memadmin.lifecycle.inference.answers import Decision, Event
 from memadmin.lifecycle.inference.similar import similar_memories
@@ -68,6 +69,7 @@ def keep(working: WorkingMemory, strategy: Strategy, found: Found, *, user_id: s
             writing.remove(memory)
         done[event] += 1
     if any(number for event, number in done.items() if event is not Event.NONE):
+        embedding.request(actor=ACTOR, now=now)
         counts = {event.lower(): number for event, number in done.items()}
         log.append(Action.MEMORY_INFERRED, actor=ACTOR, target=f"{ItemType.WORKING}/{working.uid}", at=now, counts=counts)
     return done

@@ -133,6 +133,9 @@ class LongTermMemory(Item):
     fact_key = models.CharField(max_length=512, null=True)
     fact_version = models.BigIntegerField(null=True)
     superseded_by = models.UUIDField(null=True)
+    # Derived from the text, see `store.embeddings`: neither archived nor exported. "" waits for a vector, null was never meant to have one.
+    embedding = models.BinaryField(null=True)
+    embedding_model = models.CharField(max_length=200, null=True)
 
     objects = LongTermQuerySet.as_manager()
 
@@ -143,6 +146,7 @@ class LongTermMemory(Item):
         ]
         indexes = [
             models.Index(fields=["container", "external_id"], condition=Q(external_id__isnull=False), name="longterm_by_external_id"),
+            models.Index(fields=["id"], condition=Q(embedding_model=""), name="longterm_to_embed"),
         ]
         # The covering indexes that retention reads are made per database in migration 0002.
 
