@@ -6,7 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -19,7 +19,7 @@ from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.lifecycle.warnings import why_nothing_runs
 from memadmin.pages import wording
 from memadmin.pages.decorators import may
-from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.policy_form import PolicyForm, query_of
 from memadmin.pages.victims import shown_victims
 from memadmin.store import policies
@@ -39,7 +39,7 @@ def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
     form = (
         PolicyForm(request.GET, standing=policies.current(container)) if may_edit and "base" in request.GET else _form_in_force(container)
     )
-    return _page(request, container, form)
+    return policy_page(request, container, form)
 
 
 @require_POST
@@ -49,7 +49,7 @@ def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
     container, now = get_container(request.user, uid), timezone.now()
     form = PolicyForm(request.POST, standing=policies.current(container))
     if not form.is_valid() or form.policy is None:
-        return _page(request, container, form, status=422)
+        return policy_page(request, container, form, status=422)
     standing = policies.published(container)
     version = standing if standing and standing.digest == digest(form.policy) else None
     run = planning.plan(container, form.policy, now=now, trigger=Trigger.PREVIEW, actor=actor_of(request.user), policy_version=version)
@@ -62,58 +62,11 @@ def policy_draft(request: PersonRequest, uid: UUID) -> HttpResponse:
     container = get_container(request.user, uid)
     form = PolicyForm(request.POST, standing=policies.current(container))
     if not form.is_valid() or form.policy is None:
-        return _page(request, container, form, status=422)
+        return policy_page(request, container, form, status=422)
     note, actor = form.cleaned_data["note"], actor_of(request.user)
     version = policies.save_draft(container, form.policy, actor=actor, now=timezone.now(), note=note)
     notice(request, f"Kept as draft, version {version.number}. Nothing is evicted by a draft.")
     return redirect("pages:policy-version", container.uid, version.number)
-
-
-@require_POST
-@may("policy.publish")
-def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
-    container = get_container(request.user, uid)
-    form = PolicyForm(request.POST, standing=policies.current(container))
-    if not form.is_valid() or form.policy is None:
-        return _page(request, container, form, status=422)
-    data = form.cleaned_data
-    try:
-        version = policies.publish(
-            container, form.policy, actor=actor_of(request.user), now=timezone.now(), base=data["base"], note=data["note"]
-        )
-    except policies.RetentionIsOff as error:
-        form.add_error(None, str(error))
-        return _page(request, container, form, status=409)
-    except policies.Conflict as conflict:
-        form.add_error(None, str(conflict))
-        return _page(request, container, form, status=409, conflict=conflict)
-    notice(request, f"Published as version {version.number}. It acts at the next run.{_kept_by_pins(container, form.policy)}")
-    return redirect("pages:policy-detail", container.uid)
-
-
-@require_POST
-@may("policy.publish")
-def policy_opt_out(request: PersonRequest, uid: UUID) -> HttpResponse:
-    container = get_container(request.user, uid)
-    base = _number(request.POST.get("base"))
-    if request.POST.get("sure") != "yes":
-        consequence = f"Nothing of {container.name} will be evicted any more, by any rule, until a policy is published again."
-        confirm = {
-            "action": request.path,
-            "verb": "Opt out of retention",
-            "consequence": consequence,
-            "keeps": ["What earlier runs evicted stays in the archive until its last day."],
-            "cancel": reverse("pages:policy-detail", args=[uid]),
-            "hidden": {"base": base or "", "sure": "yes"},
-        }
-        return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Opt out of retention"})
-    try:
-        policies.opt_out(container, actor=actor_of(request.user), now=timezone.now(), base=base)
-    except policies.Conflict as conflict:
-        problem(request, str(conflict))
-    else:
-        notice(request, "Opted out: nothing is evicted here by itself.")
-    return redirect("pages:policy-detail", uid)
 
 
 @require_safe
@@ -151,20 +104,6 @@ def policy_version(request: PersonRequest, uid: UUID, number: int) -> HttpRespon
     return render_page(request, "policies/version.html", "policies/_version.html", context)
 
 
-@require_POST
-@may("policy.publish")
-def policy_roll_back(request: PersonRequest, uid: UUID, number: int) -> HttpResponse:
-    container = get_container(request.user, uid)
-    base = _number(request.POST.get("base"))
-    try:
-        version = policies.roll_back(container, number, actor=actor_of(request.user), now=timezone.now(), base=base)
-    except (policies.Conflict, policies.RetentionIsOff, policies.NoSuchVersion) as error:
-        problem(request, str(error))
-        return redirect("pages:policy-version", uid, number)
-    notice(request, f"The content of version {number} is in force again, as version {version.number}.")
-    return redirect("pages:policy-detail", uid)
-
-
 def form_url(container: Container, policy: RetentionPolicy) -> str:
     """Return the address of the form filled with a policy, to be published over the one in force now."""
     standing = policies.published(container)
@@ -177,9 +116,10 @@ def _form_in_force(container: Container) -> PolicyForm:
     return PolicyForm.of(policies.parse(standing) if standing else None, base=standing.number if standing else None)
 
 
-def _page(
+def policy_page(
     request: PersonRequest, container: Container, form: PolicyForm, *, status: int = 200, conflict: policies.Conflict | None = None
 ) -> HttpResponse:
+    """Answer with the policy page around this form, or with what the form would do where htmx asks."""
     standing = policies.published(container)
     blocked = why_nothing_runs(container)
     context: dict[str, Any] = {
@@ -213,15 +153,3 @@ def _effect(request: PersonRequest, container: Container, form: PolicyForm, stan
         "first": shown_victims(list(estimate.first), may_read=request.user.may(Right.MEMORY_READ_TEXT)),
         "now": now,
     }
-
-
-def _kept_by_pins(container: Container, policy: RetentionPolicy) -> str:
-    """Say what the policy that was just published will never take, although it is past its limits."""
-    kept = planning.kept_past_limits(container, policy, now=timezone.now())
-    if not kept:
-        return ""
-    return f" {kept:,} {'item is' if kept == 1 else 'items are'} past a limit of it and kept by a pin or a hold."
-
-
-def _number(text: str | None) -> int | None:
-    return int(text) if text and text.isascii() and text.isdigit() and len(text) < 10 else None

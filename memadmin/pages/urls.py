@@ -2,7 +2,21 @@
 
 from django.urls import path
 
-from memadmin.pages import auditing, containers, help, login, memories, memory, overview, past, policies, runs, sessions, settings_page
+from memadmin.pages import (
+    auditing,
+    containers,
+    help,
+    login,
+    memories,
+    memory,
+    overview,
+    past,
+    policies,
+    publishing,
+    runs,
+    sessions,
+    settings_page,
+)
 
 app_name = "pages"
 urlpatterns = [
@@ -29,11 +43,12 @@ urlpatterns = [
     path("containers/<uuid:uid>/policy/", policies.policy_detail, name="policy-detail"),
     path("containers/<uuid:uid>/policy/preview/", policies.policy_preview, name="policy-preview"),
     path("containers/<uuid:uid>/policy/draft/", policies.policy_draft, name="policy-draft"),
-    path("containers/<uuid:uid>/policy/publish/", policies.policy_publish, name="policy-publish"),
-    path("containers/<uuid:uid>/policy/opt-out/", policies.policy_opt_out, name="policy-opt-out"),
+    path("containers/<uuid:uid>/policy/publish/", publishing.policy_publish, name="policy-publish"),
+    path("containers/<uuid:uid>/policy/opt-out/", publishing.policy_opt_out, name="policy-opt-out"),
     path("containers/<uuid:uid>/policy/versions/", policies.policy_versions, name="policy-versions"),
     path("containers/<uuid:uid>/policy/versions/<int:number>/", policies.policy_version, name="policy-version"),
-    path("containers/<uuid:uid>/policy/versions/<int:number>/roll-back/", policies.policy_roll_back, name="policy-roll-back"),
+    path("containers/<uuid:uid>/policy/versions/<int:number>/publish/", publishing.policy_publish_draft, name="policy-publish-draft"),
+    path("containers/<uuid:uid>/policy/versions/<int:number>/roll-back/", publishing.policy_roll_back, name="policy-roll-back"),
     path("runs/", runs.run_list, name="run-list"),
     path("runs/<int:number>/", runs.run_detail, name="run-detail"),
     path("runs/<int:number>/progress/", runs.run_progress, name="run-progress"),

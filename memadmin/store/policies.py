@@ -67,20 +67,33 @@ def publish(container: Container, policy: RetentionPolicy, *, actor: str, now: d
     `base` is the number of the published version that the author saw (None: there was none).
     Raises Conflict if another one is published by now, and RetentionIsOff while retention is off.
     """
-    if not configuration.value("retention_enabled"):
-        raise RetentionIsOff("Retention is off, so nothing would carry this policy out. An administrator can turn it on under Settings.")
+    may_publish(container, base=base)
     _replace(container, base=base)
     version = _add(container, policy, actor=actor, now=now, note=note, status=PolicyStatus.PUBLISHED)
-    _set_state(container, PolicyState.SET, now=now)
-    log.append(
-        Action.POLICY_PUBLISHED,
-        actor=actor,
-        target=_target(container),
-        at=now,
-        counts={"version": version.number, "base": base or 0},
-        payload={"digest": version.digest, "note": note},
-    )
+    _in_force(container, version, actor=actor, now=now, base=base)
     return version
+
+
+@transaction.atomic
+def publish_draft(container: Container, number: int, *, actor: str, now: datetime, base: int | None) -> PolicyVersion:
+    """Put a draft in force as the version that it is. Raises NoSuchVersion when no draft has this number, else as `publish`."""
+    may_publish(container, base=base)
+    _replace(container, base=base)
+    drafts = PolicyVersion.objects.filter(container=container, number=number, status=PolicyStatus.DRAFT)
+    if not drafts.update(status=PolicyStatus.PUBLISHED, published_by=actor, published_at=now):
+        raise NoSuchVersion(f"There is no draft of version {number}: it may have been published meanwhile.")
+    version = PolicyVersion.objects.get(container=container, number=number)
+    _in_force(container, version, actor=actor, now=now, base=base)
+    return version
+
+
+def may_publish(container: Container, *, base: int | None) -> None:
+    """Raise RetentionIsOff or Conflict where publishing over the version `base` would."""
+    if not configuration.value("retention_enabled"):
+        raise RetentionIsOff("Retention is off, so nothing would carry this policy out. An administrator can turn it on under Settings.")
+    standing = published(container)
+    if (standing.number if standing else None) != base:
+        raise Conflict(standing)
 
 
 @transaction.atomic
@@ -100,6 +113,18 @@ def opt_out(container: Container, *, actor: str, now: datetime, base: int | None
     _replace(container, base=base)
     _set_state(container, PolicyState.OPTED_OUT, now=now)
     log.append(Action.POLICY_OPTED_OUT, actor=actor, target=_target(container), at=now, counts={"base": base or 0})
+
+
+def _in_force(container: Container, version: PolicyVersion, *, actor: str, now: datetime, base: int | None) -> None:
+    _set_state(container, PolicyState.SET, now=now)
+    log.append(
+        Action.POLICY_PUBLISHED,
+        actor=actor,
+        target=_target(container),
+        at=now,
+        counts={"version": version.number, "base": base or 0},
+        payload={"digest": version.digest, "note": version.note},
+    )
 
 
 def _lock(container: Container) -> None:

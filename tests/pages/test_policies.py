@@ -5,6 +5,8 @@ import pytest
 from django.urls import reverse
 
 from memadmin.access.roles import Role
+from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditEntry
 from memadmin.lifecycle.models import Run, RunVictim
 from memadmin.store import configuration, policies
 from memadmin.store.models import PolicyVersion
@@ -29,6 +31,8 @@ FORM = {
     "frequency": "0.2",
     "importance": "0.4",
 }
+
+SURE = {"sure": "yes"}
 
 
 @pytest.fixture(autouse=True)
@@ -187,7 +191,7 @@ def test_a_victim_can_be_pinned_from_the_preview_and_the_page_says_that_it_stays
 
 def test_publishing_makes_a_version_and_the_next_editor_sees_a_conflict_with_both(container):
     first, second = editor(), a_browser_of(Role.POLICY_EDITOR, login="piet")
-    first.post(url("policy-publish", container.uid), {**FORM, "note": "shorter"})
+    first.post(url("policy-publish", container.uid), {**FORM, "note": "shorter", **SURE})
 
     late = second.post(url("policy-publish", container.uid), {**FORM, "sessions_days": "30"})
 
@@ -197,6 +201,43 @@ def test_publishing_makes_a_version_and_the_next_editor_sees_a_conflict_with_bot
     assert "Somebody else published version 1" in page
     assert "go when 90 days have passed" in page
     assert re.search(r'name="sessions_days" value="30"', page)
+
+
+def test_publishing_asks_with_what_would_go_what_is_loud_and_what_it_replaces(container):
+    publish(container, {"retention": {}})
+    client = editor()
+
+    page = text_of(client.post(url("policy-publish", container.uid), {**FORM, "base": "1", "note": "stricter"}))
+    assert policies.published(container).number == 1
+    sent = dict(re.findall(r'<input type="hidden" name="([a-z_]+)" value="([^"]*)"', page))
+    client.post(url("policy-publish", container.uid), sent)
+
+    assert "Would evict <strong>5</strong> items of 1 user" in page
+    assert "This would evict 4 of 6 long-term memories (67 %)." in page
+    assert "It replaces version 1." in page
+    assert policies.published(container).note == "stricter"
+    assert policies.current(container).relevance.max_records == 2
+
+
+def test_who_does_not_publish_after_all_finds_the_form_as_it_was(container):
+    client = editor()
+    page = text_of(client.post(url("policy-publish", container.uid), {**FORM, "sessions_days": "77", "note": "try"}))
+
+    form = text_of(client.get(re.search(r'href="([^"]+)" autofocus', page)[1]))
+
+    assert 'name="sessions_days" value="77"' in form
+    assert 'name="note" maxlength="1000" value="try"' in form
+
+
+def test_a_draft_that_somebody_else_has_published_is_not_published_again(container):
+    client = editor()
+    client.post(url("policy-draft", container.uid), FORM)
+    client.post(url("policy-publish-draft", container.uid, 1), {"base": "", **SURE})
+
+    late = text_of(client.post(url("policy-publish-draft", container.uid, 1), {"base": "1", **SURE}, follow=True))
+
+    assert "There is no draft of version 1" in late
+    assert policies.published(container).number == 1
 
 
 def test_publishing_while_retention_is_off_is_refused_with_the_reason(container):
@@ -214,9 +255,15 @@ def test_a_draft_is_kept_and_can_be_published_later(container):
     client.post(url("policy-draft", container.uid), {**FORM, "note": "try"})
     assert policies.published(container) is None
 
-    client.post(url("policy-roll-back", container.uid, 1), {"base": ""})
+    asked = text_of(client.post(url("policy-publish-draft", container.uid, 1), {"base": ""}))
+    done = text_of(client.post(url("policy-publish-draft", container.uid, 1), {"base": "", **SURE}, follow=True))
 
-    assert policies.published(container).number == 2
+    assert "Publish version 1" in asked
+    assert "in force again" not in asked
+    assert "Version 1 is published." in done
+    assert policies.published(container).number == 1
+    assert PolicyVersion.objects.count() == 1
+    assert not AuditEntry.objects.filter(action=Action.POLICY_ROLLED_BACK).exists()
 
 
 def test_rolling_back_asks_for_the_version_that_was_seen(container):
@@ -225,14 +272,17 @@ def test_rolling_back_asks_for_the_version_that_was_seen(container):
     client = editor()
 
     stale = client.post(url("policy-roll-back", container.uid, 1), {"base": "1"}, follow=True)
-    fine = client.post(url("policy-roll-back", container.uid, 1), {"base": "2"}, follow=True)
+    asked = client.post(url("policy-roll-back", container.uid, 1), {"base": "2"})
+    assert policies.published(container).number == 2
+    fine = client.post(url("policy-roll-back", container.uid, 1), {"base": "2", **SURE}, follow=True)
 
+    assert "It replaces version 2." in text_of(asked)
     assert "has changed meanwhile" in text_of(stale)
     assert "in force again, as version 3" in text_of(fine)
 
 
 def test_opting_out_asks_first(container):
-    publish(container, {"retention": {}})
+    publish(container, {"retention": {"sessions": {"retention_days": 90, "max_count": None}}})
     client = editor()
 
     asked = client.post(url("policy-opt-out", container.uid), {"base": "1"})
@@ -240,6 +290,7 @@ def test_opting_out_asks_first(container):
     client.post(url("policy-opt-out", container.uid), {"base": "1", "sure": "yes"})
 
     assert "Nothing of pharmacy will be evicted any more" in text_of(asked)
+    assert "Version 1 goes out of force. What it would evict now stays: 1 item." in text_of(asked)
     assert policies.published(container) is None
 
 
