@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "memadmin.jobs",
     "memadmin.access",
     "memadmin.lifecycle",
+    "memadmin.recall",
     "memadmin.transfer",
     "memadmin.pages",
     "memadmin.api",

@@ -1,0 +1,127 @@
+r"""How texts are cut into words, and regular expressions that find a word so cut, the same in Python and in PostgreSQL.
+
+A word is a run of letters, digits, marks and _; punctuation, symbols and blanks cut. A character of a script without blanks
+(Chinese, Japanese, Korean, Thai …) or an emoji is a word of its own. Upper and lower case are the same, character by character.
+Every character stands in the expressions as \u…, so that no database's locale or escaping takes part.
+"""
+
+from __future__ import annotations
+
+import functools
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator
+
+from memadmin.api.opensearch.querying.queries import Glob, Wild
+
+_DENSE = (
+    (0x0E00, 0x0EFF),
+    (0x1100, 0x11FF),
+    (0x2E80, 0xA4CF),
+    (0xAC00, 0xD7AF),
+    (0xF900, 0xFAFF),
+    (0xFF66, 0xFFDC),
+    (0x1F000, 0x1FAFF),
+    (0x20000, 0x3FFFF),
+)
+_CUTTING = ("P", "Z", "S", "Cc", "Cf")  # beginnings of general categories: punctuation, separators, symbols, control characters
+_SURROGATES = range(0xD800, 0xE000)
+
+
+def words_of(text: str) -> list[str]:
+    """Return the different words of a text, in the order in which they first stand there."""
+    return list(dict.fromkeys(_cut(text)))
+
+
+def _cut(text: str) -> Iterator[str]:
+    word = ""
+    for letter in text:
+        if is_dense(letter) or _is_cut(letter):
+            if word:
+                yield word
+            word = ""
+            if is_dense(letter):
+                yield letter
+        else:
+            word += fold(letter)
+    if word:
+        yield word
+
+
+@functools.lru_cache(maxsize=65_536)
+def fold(letter: str) -> str:
+    """Return the lower case of one character, where that is one character too."""
+    small = letter.lower()
+    return small if len(small) == 1 else letter
+
+
+@functools.lru_cache(maxsize=65_536)
+def is_dense(letter: str) -> bool:
+    """True for a character that is a word of its own."""
+    code = ord(letter)
+    in_range = any(first <= code <= last for first, last in _DENSE)
+    return in_range and (code >= 0x1F000 or not unicodedata.category(letter).startswith(_CUTTING))
+
+
+@functools.lru_cache(maxsize=65_536)
+def _is_cut(letter: str) -> bool:
+    return letter != "_" and unicodedata.category(letter).startswith(_CUTTING)
+
+
+def word_pattern(word: str) -> str | None:
+    """Return the expression that finds a word as `words_of` gives it; None for what is no such word and so stands nowhere."""
+    if words_of(word) != [word]:
+        return None
+    return _escaped(word) if is_dense(word[0]) else _whole("".join(_any_case(letter) for letter in word))
+
+
+def glob_pattern(glob: Glob) -> str | None:
+    """Return the expression for a word of this form; None where there can be none. Words of scripts without blanks have no forms."""
+    parts = []
+    for piece in glob:
+        if isinstance(piece, Wild):
+            parts.append(f"[^{_between()}]" + ("*" if piece is Wild.ANY else ""))
+        elif any(is_dense(letter) or _is_cut(letter) or fold(letter) != letter for letter in piece):
+            return None
+        else:
+            parts.append("".join(_any_case(letter) for letter in piece))
+    # Only stars and nothing else would find the empty word between any two cuts.
+    return _whole("".join(parts) if set(glob) != {Wild.ANY} else f"[^{_between()}]+")
+
+
+def _whole(inner: str) -> str:
+    return rf"(\A|[{_between()}]){inner}(\Z|[{_between()}])"
+
+
+def _any_case(letter: str) -> str:
+    forms = _forms().get(letter, letter)
+    return _escaped(letter) if len(forms) == 1 else f"[{''.join(map(_escaped, forms))}]"
+
+
+def _escaped(letter: str) -> str:
+    code = ord(letter)
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+@functools.cache
+def _forms() -> dict[str, str]:
+    """Return all characters that fold into one, for each one that has several."""
+    forms: defaultdict[str, str] = defaultdict(str)
+    for code in range(1, 0x1F000):
+        if code not in _SURROGATES:
+            forms[fold(chr(code))] += chr(code)
+    return {letter: all_of_it for letter, all_of_it in forms.items() if len(all_of_it) > 1}
+
+
+@functools.cache
+def _between() -> str:
+    """Return, as ranges, every character that is no part of a longer word."""
+    codes = [code for code in range(1, 0x1FB00) if code not in _SURROGATES and (is_dense(chr(code)) or _is_cut(chr(code)))]
+    ranges: list[list[int]] = []
+    for code in codes:
+        if ranges and ranges[-1][1] == code - 1:
+            ranges[-1][1] = code
+        else:
+            ranges.append([code, code])
+    ranges.append([0x20000, 0x3FFFF])
+    return "".join(_escaped(chr(first)) + (f"-{_escaped(chr(last))}" if last > first else "") for first, last in ranges)
