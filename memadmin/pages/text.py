@@ -23,7 +23,11 @@ _ALONE = re.compile(
 _OVERRIDES = "\u202d\u202e"  # they make text read backwards: shown, never obeyed
 _CONTROLS = re.compile(f"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f{_OVERRIDES}]")
 _CONTROLS_OF_IDS = re.compile(f"[\x00-\x1f\x7f-\x9f{_OVERRIDES}]")
-_OUTER_BLANKS = re.compile(r"^[^\S\x00-\x1f]+|[^\S\x00-\x1f]+\Z")
+_BLANKS = re.compile(r"[^\S\x00-\x1f\x85]+")
+# What takes no room, or looks like a blank, although it is no blank: joiners, fillers, marks of direction, selectors of a form.
+_UNSEEN_LETTERS = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u2800\u3164\uffa0")
+_FORM_SELECTORS = range(0xFE00, 0xFE10)
+_KEYCAP = "\u20e3"
 _DATA_URI = re.compile(r"data:([\w.+-]+/[\w.+-]+)?(?:;[\w.+-]+=[\w.+-]+)*(;base64)?,([A-Za-z0-9+/=_%.~!*'()-]{64,})")
 
 
@@ -48,11 +52,14 @@ def visible(text: str | None, *, keep_lines: bool = True) -> str:
 
 
 def shown_id(text: str, length: int = 60) -> str:
-    """Return an id on one line, at most `length` visible characters, so that no two look alike for their blanks alone.
+    """Return an id on one line, at most `length` visible characters, so that no two look alike for what cannot be seen.
 
-    Blanks at its ends and control characters, line breaks among them, are shown as symbols.
+    Shown as symbols: blanks at its ends or beside each other, every blank but the usual one, control characters with line
+    breaks among them, and what takes no room, save inside an emoji.
     """
-    marked = _OUTER_BLANKS.sub(lambda blanks: OPEN_BOX * len(blanks[0]), text)
+    marked = _BLANKS.sub(_boxes, text)
+    if not marked.isascii():
+        marked = "".join(_seen(marked, place) for place in range(len(marked)))
     kept = list(islice(clusters(_CONTROLS_OF_IDS.sub(_symbol, marked)), length + 1))
     return "".join(kept[:-1]) + ELLIPSIS if len(kept) > length else "".join(kept)
 
@@ -90,6 +97,32 @@ def _joins(cluster: str, char: str) -> bool:
     if point in _FLAG_LETTERS:
         return last in _FLAG_LETTERS and len(cluster) % 2 == 1
     return point in _HANGUL_TAILS and (last in _HANGUL_LEADS or last in _HANGUL_TAILS)
+
+
+def _boxes(match: re.Match[str]) -> str:
+    blanks = match[0]
+    if blanks == " " and match.start() > 0 and match.end() < len(match.string):
+        return blanks
+    return "".join(OPEN_BOX if blank == " " else f"⟨U+{ord(blank):04X}⟩" for blank in blanks)
+
+
+def _seen(text: str, place: int) -> str:
+    """Return the character at a place, or its number where nobody would see it."""
+    char = text[place]
+    before, after = text[place - 1 : place], text[place + 1 : place + 2]
+    unseen = char in _UNSEEN_LETTERS or unicodedata.category(char) == "Cf" or ord(char) in _FORM_SELECTORS
+    return f"⟨U+{ord(char):04X}⟩" if unseen and not _part_of_emoji(char, before, after) else char
+
+
+def _part_of_emoji(char: str, before: str, after: str) -> bool:
+    if not before:
+        return False
+    if char == _ZERO_WIDTH_JOINER:
+        drawn = unicodedata.category(before) in {"So", "Sk"} or ord(before) in _FORM_SELECTORS
+        return drawn and after != "" and unicodedata.category(after) in {"So", "Sm"}
+    if ord(char) in _FORM_SELECTORS:
+        return after == _KEYCAP or (not before.isascii() and unicodedata.category(before) in {"So", "Sm", "Po", "Pd"})
+    return ord(char) in _FLAG_TAGS and (before == "\U0001f3f4" or ord(before) in _FLAG_TAGS)
 
 
 def _symbol(match: re.Match[str]) -> str:

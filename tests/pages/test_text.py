@@ -114,7 +114,18 @@ def test_an_excerpt_is_never_longer_than_asked_and_never_empty(any_text, length)
     [
         ("ann", "ann"),
         (" ann ", "␣ann␣"),
-        ("a  b", "a  b"),
+        ("a b", "a b"),
+        ("a  b", "a␣␣b"),
+        ("a\u00a0b", "a⟨U+00A0⟩b"),
+        ("ann\u200b", "ann⟨U+200B⟩"),
+        ("an\u00adn", "an⟨U+00AD⟩n"),
+        ("a\u200db", "a⟨U+200D⟩b"),
+        ("\u2067ann", "⟨U+2067⟩ann"),
+        ("a\ufe0f", "a⟨U+FE0F⟩"),
+        ("\u3164", "⟨U+3164⟩"),
+        ("\ufeffann", "⟨U+FEFF⟩ann"),
+        ("a\u2028b", "a⟨U+2028⟩b"),
+        ("e\u0301 \u05d0", "e\u0301 \u05d0"),
         ("ann\n", "ann␊"),
         ("   ", "␣␣␣"),
         ("", ""),
@@ -122,5 +133,17 @@ def test_an_excerpt_is_never_longer_than_asked_and_never_empty(any_text, length)
         ("x" * 61, "x" * 60 + "…"),
     ],
 )
-def test_ids_that_differ_in_blanks_alone_look_different(given_id, shown):
+def test_ids_that_differ_in_what_cannot_be_seen_look_different(given_id, shown):
     assert text.shown_id(given_id) == shown
+
+
+@pytest.mark.parametrize("emoji", [FAMILY, FLAG, WAVE, SCOTLAND, KEYCAP, "❤️‍🔥", "👩🏽‍🚀", "⚕️", "©️"])
+def test_an_emoji_in_an_id_is_drawn(emoji):
+    assert text.shown_id(emoji) == emoji
+
+
+@given(st.text(max_size=50), st.text(max_size=50))
+def test_two_ids_are_never_shown_alike_unless_one_shows_our_own_symbols(one, other):
+    symbols = set("␣⟨⟩␡\ufffd") | {chr(0x2400 + point) for point in range(0x20)}
+
+    assert one == other or symbols & set(one + other) or text.shown_id(one, 600) != text.shown_id(other, 600)
