@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
-from datetime import UTC, date, datetime
+from datetime import MINYEAR, UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -25,7 +25,7 @@ from memadmin.store.models import Container, ItemType, Pin, PolicyStatus, Policy
 from memadmin.transfer.columns import check_text
 from memadmin.transfer.outcomes import FoundContainer, FoundPolicy
 from memadmin.transfer.problems import Refused
-from memadmin.transfer.times import read_time
+from memadmin.transfer.times import ReadTime, read_time
 from memadmin.transfer.values import Record, identifier
 
 VERSION = 1
@@ -110,7 +110,7 @@ def read_container(record: Record) -> FoundContainer:
     if "archive_days" in record:
         details["archive_days"] = _keeping(record["archive_days"])
     for name in CONTAINER_TIMES:
-        if read := read_time(record.get(name), field=name):
+        if read := _time(record.get(name), field=name):
             details[name] = read.at
     if not record.get("name"):
         raise Refused("missing", "a container needs a name", field="name")
@@ -137,7 +137,7 @@ def read_item(record: Record, kind: str, *, rename: Rename) -> Incoming:
     """Return the item of a record, its own uid and those that it names sent through `rename`. Raises Refused."""
     values: dict[str, Any] = {name: record[name] for name in _names(kind) if name in record}
     for name in [name for name in values if name.endswith("_at")]:
-        read = read_time(record[name], field=name)
+        read = _time(record[name], field=name)
         values[name] = read.at if read else None
         if name == "created_at" and read:
             values.setdefault("time_note", read.note)
@@ -168,7 +168,7 @@ def read_archived(record: Record, *, rename: Rename) -> IncomingArchived:
     if not isinstance(working, list) or not all(isinstance(memory, dict) for memory in working):
         raise Refused("not_messages", "a list of working memories is needed here", field="working")
     user = {"user_id": record.get("user_id")}
-    archived, expires = (read_time(record.get(name), field=name) for name in ("archived_at", "expires_at"))
+    archived, expires = (_time(record.get(name), field=name) for name in ("archived_at", "expires_at"))
     if archived is None:
         raise Refused("missing", "the time of the eviction is needed here", field="archived_at")
     return IncomingArchived(
@@ -180,6 +180,11 @@ def read_archived(record: Record, *, rename: Rename) -> IncomingArchived:
         archived_at=archived.at,
         expires_at=expires.at if expires else None,
     )
+
+
+def _time(value: object, *, field: str) -> ReadTime | None:
+    """Read a time that we wrote: whatever year the store had comes back."""
+    return read_time(value, field=field, earliest=MINYEAR)
 
 
 def read_uid(record: Record, name: str) -> UUID | None:
@@ -196,7 +201,7 @@ def read_uid(record: Record, name: str) -> UUID | None:
 def _pin(pin: Any) -> IncomingPin:
     if not isinstance(pin, dict):
         raise Refused("not_an_object", "an object is needed here", field="pin")
-    created = read_time(pin.get("created_at"), field="pin.created_at")
+    created = _time(pin.get("created_at"), field="pin.created_at")
     if created is None:
         raise Refused("missing", "the time of the pin is needed here", field="pin.created_at")
     try:

@@ -31,19 +31,23 @@ class ReadTime(NamedTuple):
     note: str
 
 
-def read_time(value: object, *, field: str) -> ReadTime | None:
+def read_time(value: object, *, field: str, earliest: int = EARLIEST_YEAR) -> ReadTime | None:
     """Return the instant that `value` names, or None where the source has none (null or blank).
 
     Numbers are epoch seconds, milliseconds, microseconds or nanoseconds, told apart by size; 0 is 1970. Text is ISO 8601
     (without a zone: UTC, noted), a date (midnight UTC, noted) or such a number. Digits past the microsecond are cut.
-    Raises Refused with the field for anything else.
+    Raises Refused with the field for anything else, and for years before `earliest`.
     """
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     try:
-        return _read(value)
+        read = _read(value)
     except Refused as problem:
         raise Refused(problem.code, problem.words, field=field) from None
+    if read.at.year < earliest:
+        words = f"the year {read.at.year} is before {earliest}; leave the time out where there is none"
+        raise Refused("time_out_of_range", words, field=field)
+    return read
 
 
 def _read(value: object) -> ReadTime:
@@ -74,8 +78,6 @@ def _from_iso(*, date: str, clock: str | None, fraction: str | None, zone: str |
         at = at.astimezone(UTC)
     except (ValueError, OverflowError):
         raise Refused("time_out_of_range", "no such day, hour or offset, or an instant outside the years 1 to 9999") from None
-    if at.year < EARLIEST_YEAR:
-        raise Refused("time_out_of_range", f"the year {at.year} is before {EARLIEST_YEAR}; leave the time out where there is none")
     if clock is None:
         return ReadTime(at, DATE_ONLY)
     return ReadTime(at, EXACT if zone else ZONE_ASSUMED)
