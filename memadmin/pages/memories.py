@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,8 +11,8 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.db.models import OuterRef, QuerySet, Subquery
-from django.db.models.functions import Coalesce, Left
+from django.db.models import OuterRef, QuerySet, Subquery, TextField
+from django.db.models.functions import Cast, Coalesce, Left
 from django.http import HttpResponse
 from django.utils import timezone
 from django.utils.safestring import mark_safe
@@ -31,6 +32,7 @@ Row = dict[str, Any]  # a memory as the list shows it: plain values, which a tem
 COLUMNS = ("pk", "uid", "pinned", "held", "strategy_type", "created_at", "last_accessed_at", "hits", "tokens", "superseded_by")
 SOURCE = ("source_message", "source_session", "source_name")
 BEGINNING = 400  # characters of a text that a list reads
+METADATA_READ = 400
 STATES = {
     "": "All memories",
     State.PINNED: "Pinned",
@@ -125,7 +127,7 @@ def table_rows(standing: Standing, *, now: datetime, may_read: bool) -> QuerySet
 
     `source_session` is the session, or that of the message, which the memory's provenance names first; None where it names neither.
     """
-    text = {"beginning": Left("text", BEGINNING)} if may_read else {}
+    text = {"beginning": Left("text", BEGINNING), "metadata_text": Left(Cast("metadata", TextField()), METADATA_READ)} if may_read else {}
     return _with_source().scored(standing.rule, now=now).values(*COLUMNS, "score", *SOURCE, **text)
 
 
@@ -147,7 +149,27 @@ def _first_source(item_type: ItemType) -> Subquery:
 
 def listed(rows: Iterable[Row], standing: Standing, *, now: datetime) -> list[Row]:
     """Add to each row what the table marks it with."""
-    return [{**row, "uid": mark_safe(str(row["uid"])), "marks": marks_of(row, standing, now=now)} for row in rows]
+    return [
+        {
+            **row,
+            "uid": mark_safe(str(row["uid"])),
+            "marks": marks_of(row, standing, now=now),
+            "noted": metadata_line(row.get("metadata_text", "")),
+        }
+        for row in rows
+    ]
+
+
+def metadata_line(stored: str) -> str:
+    """Return the metadata of a memory as a list shows it: "ticket: T-9, channel: web". Nothing where there is none."""
+    if stored in {"", "{}", "null"}:
+        return ""
+    try:
+        value = json.loads(stored)
+    except ValueError:  # cut by the database
+        return "long metadata"
+    pairs = sorted(value.items()) if isinstance(value, dict) else [("metadata", value)]
+    return ", ".join(f"{name}: {each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)}" for name, each in pairs)
 
 
 def marks_of(memory: Row, standing: Standing, *, now: datetime) -> list[tuple[str, str]]:
