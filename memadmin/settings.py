@@ -62,6 +62,7 @@ INSTALLED_APPS = [
     "memadmin.lifecycle",
     "memadmin.recall",
     "memadmin.transfer",
+    "memadmin.webhooks",
     "memadmin.pages",
     "memadmin.api",
     "memadmin.demo",
@@ -159,6 +160,9 @@ EMBEDDING_URL = env_endpoint("EMBEDDING_URL")
 EMBEDDING_MODEL = env_text("EMBEDDING_MODEL") or "default"
 EMBEDDING_API_KEY = env_text("EMBEDDING_API_KEY") or ""
 LLM_TIMEOUT_SECONDS = env_int("LLM_TIMEOUT_SECONDS", 20, low=1, high=25)  # a job's step asks twice, under its lease
+
+# Off: a webhook may reach public addresses over HTTPS only, so that a subscriber cannot make us knock inside our own network.
+WEBHOOKS_TO_PRIVATE_NETWORKS = env_bool("WEBHOOKS_TO_PRIVATE_NETWORKS", False)
 
 Q_CLUSTER = {
     "name": "memadmin",

@@ -48,6 +48,11 @@ class Action(models.TextChoices):
     RUN_RESTORED = "run.restored", "What a run evicted was put back from the archive"
     ITEM_RESTORED = "item.restored", "One evicted item was put back from the archive"
 
+    WEBHOOK_CREATED = "webhook.created", "An address was subscribed to events"
+    WEBHOOK_PAUSED = "webhook.paused", "A subscription was paused, by a person or because its address did not answer for days"
+    WEBHOOK_RESUMED = "webhook.resumed", "A paused subscription goes on where it stopped"
+    WEBHOOK_DELETED = "webhook.deleted", "A subscription was ended"
+
     IMPORT_FINISHED = "import.finished", "A file was imported"
     EXPORT_FINISHED = "export.finished", "Memories were exported to a file"
     DEMO_LOADED = "demo.loaded", "The demo was loaded"

@@ -67,7 +67,12 @@ class Handler:
     on_failed: FailureFunction | None
 
 
+class MinuteFunction(Protocol):
+    def __call__(self, *, now: datetime) -> None: ...
+
+
 HANDLERS: dict[str, Handler] = {}
+EVERY_MINUTE: list[MinuteFunction] = []
 CRONS: dict[str, str] = {}  # kind -> the times a new installation starts with; afterwards the row in Schedule counts
 
 
@@ -84,6 +89,12 @@ def job(kind: str, *, max_attempts: int = 5, on_failed: FailureFunction | None =
         return step
 
     return register
+
+
+def every_minute(function: MinuteFunction) -> MinuteFunction:
+    """Let the tick call a function that queues a job when there is something to do. It costs a query or two, and runs each minute."""
+    EVERY_MINUTE.append(function)
+    return function
 
 
 def scheduled(kind: str, *, default_cron: str) -> Callable[[StepFunction], StepFunction]:

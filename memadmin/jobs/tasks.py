@@ -8,7 +8,7 @@ from django.dispatch import receiver
 from django.utils import timezone
 from django_q.signals import post_spawn
 
-from memadmin.jobs import failure, heartbeat, reconcile, runner, schedules
+from memadmin.jobs import failure, heartbeat, reconcile, registry, runner, schedules
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +27,9 @@ def tick() -> None:
         reconcile.reconcile(now=now)
     with _nothing_escapes("schedules"):
         schedules.start_due(now=now)
+    for look in registry.EVERY_MINUTE:
+        with _nothing_escapes(getattr(look, "__name__", "every minute")):
+            look(now=now)
     with _nothing_escapes("prune"):
         reconcile.prune(now=now)
 

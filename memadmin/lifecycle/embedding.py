@@ -13,6 +13,7 @@ from memadmin.store import embeddings
 from memadmin.store.models import LongTermMemory
 
 EMBED = "embed"
+ACTOR = "job/embed"
 AT_ONCE = 64
 LONGEST = 8_000  # characters of a memory that the model reads
 
@@ -21,6 +22,11 @@ def request(*, actor: str, now: datetime) -> None:
     """Queue the job, in the transaction that stores a text, where there is an endpoint. One that waits already serves all."""
     if embedding_endpoint() is not None:
         queue.enqueue(EMBED, requested_by=actor, now=now)
+
+
+def request_if_any_waits(*, now: datetime) -> None:
+    if embedding_endpoint() is not None and embeddings.waiting().exists():
+        queue.enqueue(EMBED, requested_by=ACTOR, now=now)
 
 
 def embed_step(job: JobView) -> Step:

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import F
 
-from memadmin.jobs.registry import JobView, Step, job, scheduled
+from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
 from memadmin.lifecycle import embedding, nightly, runs
 from memadmin.lifecycle.inference import jobs as inference
 from memadmin.lifecycle.models import Run
@@ -72,8 +72,13 @@ def infer(job: JobView, *, now: datetime) -> Step:
     return inference.infer_step(job, now=now)
 
 
-@scheduled(embedding.EMBED, default_cron="*/10 * * * *")
+@every_minute
+def start_embedding(*, now: datetime) -> None:
+    """Find the memories that an import brought."""
+    embedding.request_if_any_waits(now=now)
+
+
 @job(embedding.EMBED)
 def embed(job: JobView, *, now: datetime) -> Step:
-    """Vectors for some of the memories that wait for one. The clock finds those that an import brought."""
+    """Vectors for some of the memories that wait for one."""
     return embedding.embed_step(job)

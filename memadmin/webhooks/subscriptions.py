@@ -1,0 +1,94 @@
+"""The verbs on subscriptions. A new one hears of what happens from now on."""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.db import transaction
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditHead, Stream
+from memadmin.store.models import Container
+from memadmin.webhooks import addresses
+from memadmin.webhooks.models import Event, Subscription
+
+LONGEST_URL = 2000
+_VISIBLE = re.compile(r"[!-~]+")
+
+
+class BadSubscription(ValueError):
+    """The subscription cannot be made as described; the message says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SubscriptionSpec:
+    """What to tell whom. `containers` None: all, now and later."""
+
+    url: str
+    events: Sequence[str]
+    containers: Sequence[Container] | None
+
+
+@transaction.atomic
+def subscribe(spec: SubscriptionSpec, *, actor: str, now: datetime) -> tuple[Subscription, str]:
+    """Store a subscription and return it with the secret that its receiver checks signatures with. Raises BadSubscription."""
+    _check(spec)
+    secret = f"whsec_{secrets.token_urlsafe(32)}"
+    subscription = Subscription.objects.create(
+        url=spec.url,
+        secret=secret,
+        events=list(dict.fromkeys(spec.events)),
+        all_containers=spec.containers is None,
+        created_by=actor,
+        created_at=now,
+        told_to=_head(),
+    )
+    subscription.containers.set(spec.containers or ())
+    _log(Action.WEBHOOK_CREATED, subscription, actor=actor, now=now)
+    return subscription, secret
+
+
+@transaction.atomic
+def unsubscribe(subscription: Subscription, *, actor: str, now: datetime) -> None:
+    """End a subscription, and what is on its way to it. Ending it twice does nothing."""
+    deleted, _ = Subscription.objects.filter(pk=subscription.pk).delete()
+    if deleted:
+        _log(Action.WEBHOOK_DELETED, subscription, actor=actor, now=now)
+
+
+@transaction.atomic
+def switch(subscription: Subscription, *, enabled: bool, actor: str, now: datetime) -> None:
+    """Pause a subscription or let it go on where it stopped."""
+    if Subscription.objects.filter(pk=subscription.pk, enabled=not enabled).update(enabled=enabled):
+        _log(Action.WEBHOOK_RESUMED if enabled else Action.WEBHOOK_PAUSED, subscription, actor=actor, now=now)
+    subscription.refresh_from_db()
+
+
+def _check(spec: SubscriptionSpec) -> None:
+    try:
+        parts = urlsplit(spec.url)
+        _ = parts.port
+    except ValueError:
+        raise BadSubscription("The address cannot be read.") from None
+    if len(spec.url) > LONGEST_URL or not _VISIBLE.fullmatch(spec.url) or not parts.hostname or parts.username or parts.fragment:
+        raise BadSubscription(f"The address is one like https://hooks.example.org/path, without a user, at most {LONGEST_URL} characters.")
+    if parts.scheme not in addresses.schemes():
+        raise BadSubscription(f"The address begins with {' or '.join(f'{scheme}://' for scheme in addresses.schemes())}.")
+    unknown = [event for event in spec.events if event not in Event.values]
+    if unknown or not spec.events:
+        raise BadSubscription(f"Choose at least one of the events {', '.join(Event.values)}.")
+
+
+def _head() -> int:
+    head = AuditHead.objects.filter(stream=Stream.GOVERNANCE).first()
+    return head.seq if head else 0
+
+
+def _log(action: Action, subscription: Subscription, *, actor: str, now: datetime) -> None:
+    log.append(action, actor=actor, target=f"webhooks/{subscription.uid}", at=now, payload={"events": subscription.events})
