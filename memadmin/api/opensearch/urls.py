@@ -1,5 +1,5 @@
 """The addresses of the compatible API, as in OpenSearch."""
 
-from django.urls import URLPattern
+from django.urls import include, path
 
-urlpatterns: list[URLPattern] = []
+urlpatterns = [path("", include("memadmin.api.opensearch.search_urls"))]

@@ -53,7 +53,8 @@ class Millisecond(Func):
 
     def as_sqlite(self, compiler: Any, connection: Any, **context: Any) -> Any:
         sql, parameters = compiler.compile(self.source_expressions[0])
-        return f"substr({sql}, 1, 23)", parameters
+        whole_second = f"CASE WHEN length({sql}) = 19 THEN {sql} || '.000' ELSE {sql} END"  # a fraction of zero is not written
+        return f"substr({whole_second}, 1, 23)", parameters * 3
 
     def as_postgresql(self, compiler: Any, connection: Any, **context: Any) -> Any:
         sql, parameters = compiler.compile(self.source_expressions[0])
