@@ -36,7 +36,7 @@ class Cut:
 
 def cut_of(container: Container, source: Source, rule: RetentionRule, *, now: datetime, count_cap: int = COUNT_CAP) -> Cut:
     """Return what the rule takes at `now`. Both sets are as `retention.victims.retention_victims` defines them."""
-    aged = NOBODY if rule.age_limit is None else f"{source.date} < {moment_sql(now - rule.age_limit)}"
+    aged = aged_sql(source, rule, now=now)
     excess = _excess(container, source, rule)
     if excess <= 0:
         return Cut(aged=aged, counted=NOBODY, either=aged)
@@ -49,6 +49,11 @@ def cut_of(container: Container, source: Source, rule: RetentionRule, *, now: da
         either=counted if reach > by_age else aged,
         left_for_later=max(0, excess - max(reach, by_age)),
     )
+
+
+def aged_sql(source: Source, rule: RetentionRule, *, now: datetime) -> str:
+    """Return the condition for rows past the age limit."""
+    return NOBODY if rule.age_limit is None else f"{source.date} < {moment_sql(now - rule.age_limit)}"
 
 
 def exposed_rows(container: Container, source: Source) -> int:

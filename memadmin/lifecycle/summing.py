@@ -14,6 +14,7 @@ from django.db import connection
 from memadmin.lifecycle.items import SOURCES, moment_of
 from memadmin.lifecycle.models import ItemKind, Run, RunVictim
 from memadmin.lifecycle.selection import COLUMNS, Selection
+from memadmin.lifecycle.spared import spared_sql
 from memadmin.lifecycle.totals import Totals, TypeTotals
 from memadmin.store.models import Container
 from retention.victims import Reason
@@ -109,16 +110,10 @@ def _with_stock(container: Container, selections: Sequence[Selection], by_kind: 
 
 
 def exempt_past_limit(container: Container, selection: Selection) -> int:
-    """Count what only a pin or a hold keeps. Found through the pins: no index lists the pinned rows of a container."""
+    """Count what only a pin or a hold keeps."""
     if selection.kind == ItemKind.HISTORY:
         return 0
-    table = SOURCES[selection.kind].table
-    pinned = (
-        f"SELECT COUNT(*) FROM store_pin p JOIN {table} m ON m.uid = p.target_uid AND m.subject_id = p.subject_id "
-        f"WHERE p.container_id = {container.pk} AND p.target_type = '{selection.kind.memory_type}' AND m.pinned AND {selection.past_limit}"
-    )
-    held = f"SELECT COUNT(*) FROM {table} m WHERE m.container_id = {container.pk} AND m.held AND NOT m.pinned AND {selection.past_limit}"
-    return sum(int(_rows(sql)[0][0]) for sql in (pinned, held))
+    return int(_rows(f"SELECT COUNT(*) FROM ({spared_sql(container, selection.kind, selection.past_limit)}) s")[0][0])
 
 
 def _victim(row: dict[str, Any], seq: int) -> RunVictim:

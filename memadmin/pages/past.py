@@ -6,18 +6,21 @@ from uuid import UUID
 
 from django.db.models import BigIntegerField, F
 from django.db.models.functions import Cast
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
 from django.utils import timezone
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 
-from memadmin.access.actors import names_of
+from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
+from memadmin.access.visibility import visible_archive, visible_memories, visible_sessions
+from memadmin.lifecycle import restoring
 from memadmin.pages.decorators import may
-from memadmin.pages.htmx import PersonRequest, render_page
+from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.standing import standing_of
 from memadmin.store.archive import unpack
-from memadmin.store.models import Archived, HistoryEntry, LongTermMemory
+from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Subject
 
 
 @require_safe
@@ -59,6 +62,33 @@ def user_archive(request: PersonRequest, uid: UUID) -> HttpResponse:
         "tab": "archive",
     }
     return render_page(request, "archive/list.html", "archive/_table.html", context)
+
+
+@require_POST
+@may("run.restore")
+def archived_restore(request: PersonRequest, uid: UUID) -> HttpResponse:
+    copy, now = visible_archive(request.user).filter(uid=uid).first(), timezone.now()
+    if copy is None:
+        return _restored_already(request, uid)
+    subject = Subject.objects.get(pk=copy.subject_id)
+    if copy.expires_at and copy.expires_at < now:
+        problem(request, "Its last day in the archive has passed: it cannot be restored any more.")
+    elif restoring.restore_item(copy, actor=actor_of(request.user), now=now).items:
+        notice(
+            request, "Restored, with its score, uid and links. A limit that it is past evicts it again at the next run unless it is pinned."
+        )
+    else:
+        problem(request, "It has come back by itself meanwhile, so its newer form was left as it is.")
+    return redirect("pages:user-archive", subject.uid)
+
+
+def _restored_already(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """Answer a second click, or somebody who was slower: the copy has left the archive because the item is back."""
+    item = visible_memories(request.user).filter(uid=uid).first() or visible_sessions(request.user).filter(uid=uid).first()
+    if item is None:
+        raise Http404
+    notice(request, "This is restored already.")
+    return redirect("pages:user-archive", item.subject.uid)
 
 
 def _text_of(copy: Archived) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
+from django import forms
 from django.db.models import BigIntegerField, Count, F
 from django.db.models.functions import Cast
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
@@ -17,10 +18,11 @@ from django_htmx.http import trigger_client_event
 
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
-from memadmin.access.visibility import visible_archive, visible_containers
-from memadmin.lifecycle import planning, restoring, runs
+from memadmin.access.visibility import visible_containers
+from memadmin.lifecycle import planning, runs
 from memadmin.lifecycle.drift import Drift, drift_of
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVictim
+from memadmin.lifecycle.querysets import RunQuerySet
 from memadmin.lifecycle.states import WrongState
 from memadmin.lifecycle.warnings import warnings_of, why_nothing_runs
 from memadmin.pages import wording
@@ -37,6 +39,11 @@ USERS_SHOWN = 50
 GROUPED_UP_TO = 500_000  # victims; beyond it counting by user would hold the page up
 
 
+def get_run(request: PersonRequest, number: int) -> Run:
+    """Return the run, or 404 when it is of a container that this person may not see."""
+    return get_object_or_404(_visible_runs(request).select_related("container", "policy_version"), number=number)
+
+
 @require_safe
 @may("run.view")
 def run_list(request: PersonRequest) -> HttpResponse:
@@ -51,14 +58,23 @@ def run_list(request: PersonRequest) -> HttpResponse:
     return render_page(request, "runs/list.html", "runs/_table.html", context)
 
 
+class VictimFilter(forms.Form):
+    """What the address of a run may say; whatever it says wrongly is left out."""
+
+    reason = forms.ChoiceField(required=False, choices=[(reason.value, reason.value) for reason in Reason])
+    user = forms.UUIDField(required=False)
+
+
 @require_safe
 @may("run.view")
 def run_detail(request: PersonRequest, number: int) -> HttpResponse:
-    run, now = _get(request, number), timezone.now()
-    reason = request.GET.get("reason", "")
+    run, now = get_run(request, number), timezone.now()
+    reason, whose = _narrowed_to(request, run)
     victims = RunVictim.objects.of_run(run)
-    if reason in set(Reason):
+    if reason:
         victims = victims.for_first_reason(Reason(reason).bit)
+    if whose:
+        victims = victims.of_subject(whose)
     page = slice_of(request, victims.annotate(key=Cast(F("seq"), BigIntegerField()), id=Cast(F("seq"), BigIntegerField())), key="key")
     rows = list(victims.filter(seq__in=page.ids).in_order())
     kept = dict(RunKept.objects.filter(run=run, seq__in=page.ids).values_list("seq", "why"))
@@ -68,7 +84,8 @@ def run_detail(request: PersonRequest, number: int) -> HttpResponse:
         "kept": kept,
         "may_read": request.user.may(Right.MEMORY_READ_TEXT),
         "chosen_reason": reason,
-        "paging": paging(request, page, total=victims.count() if reason else run.planned, noun="victims"),
+        "whose": whose,
+        "paging": paging(request, page, total=victims.count() if reason or whose else run.planned, noun="victims"),
         "users": _by_user(run) if request.user.may(Right.SUBJECT_VIEW) else [],
         "names": names_of([run.actor, run.started_by]),
         "now": now,
@@ -76,11 +93,20 @@ def run_detail(request: PersonRequest, number: int) -> HttpResponse:
     return render_page(request, "runs/detail.html", "runs/_victims.html", context)
 
 
+def _narrowed_to(request: PersonRequest, run: Run) -> tuple[str, Subject | None]:
+    """Return the reason and the user to which the address narrows the victims; a user only for those who may see users."""
+    form = VictimFilter(request.GET)
+    form.is_valid()
+    said = {name: value for name, value in form.cleaned_data.items() if name not in form.errors}
+    uid = said.get("user") if request.user.may(Right.SUBJECT_VIEW) else None
+    return said.get("reason", ""), Subject.objects.of_container(run.container).filter(uid=uid).first() if uid else None
+
+
 @require_safe
 @may("run.view")
 def run_progress(request: PersonRequest, number: int) -> HttpResponse:
     """How far a run is. The page asks every two seconds while it is live."""
-    run, now = _get(request, number), timezone.now()
+    run, now = get_run(request, number), timezone.now()
     if not wants_part(request):
         return redirect("pages:run-detail", number)
     context = {**_about(run, now=now), "names": names_of([run.actor, run.started_by]), "now": now}
@@ -92,7 +118,7 @@ def run_progress(request: PersonRequest, number: int) -> HttpResponse:
 @may("run.start")
 def run_start(request: PersonRequest, number: int) -> HttpResponse:
     """Ask first, with what has changed since the preview; then queue the run."""
-    run = _get(request, number)
+    run = get_run(request, number)
     now = timezone.now()
     try:
         if request.POST.get("sure") != "yes" and run.state == RunState.READY:
@@ -109,60 +135,30 @@ def run_start(request: PersonRequest, number: int) -> HttpResponse:
 @require_POST
 @may("run.start")
 def run_cancel(request: PersonRequest, number: int) -> HttpResponse:
-    run = _get(request, number)
-    try:
-        runs.cancel(run, actor=actor_of(request.user), now=timezone.now())
-    except WrongState as error:
-        problem(request, str(error))
-    else:
-        notice(request, f"Run {number} is called off. What it has evicted so far can be restored.")
-    return redirect("pages:run-detail", number)
+    return _moved(request, number, runs.cancel, said=f"Run {number} is called off. What it has evicted so far can be restored.")
 
 
 @require_POST
 @may("policy.edit")
 def run_discard(request: PersonRequest, number: int) -> HttpResponse:
-    run = _get(request, number)
-    try:
-        runs.discard(run, actor=actor_of(request.user), now=timezone.now())
-    except WrongState as error:
-        problem(request, str(error))
-        return redirect("pages:run-detail", number)
-    notice(request, f"Preview {number} is dropped.")
-    return redirect("pages:run-list")
+    return _moved(request, number, runs.discard, said=f"Preview {number} is dropped.", gone=True)
 
 
 @require_POST
 @may("run.restore")
 def run_restore(request: PersonRequest, number: int) -> HttpResponse:
-    run = _get(request, number)
+    return _moved(request, number, runs.restore_run, said=f"What run {number} evicted is being put back.")
+
+
+def _moved(request: PersonRequest, number: int, act: Callable[..., object], *, said: str, gone: bool = False) -> HttpResponse:
+    """Do what a button of the run asks for, or say why it cannot be done any more; `gone` runs have no page afterwards."""
     try:
-        runs.restore_run(run, actor=actor_of(request.user), now=timezone.now())
+        act(get_run(request, number), actor=actor_of(request.user), now=timezone.now())
     except WrongState as error:
         problem(request, str(error))
-    else:
-        notice(request, f"What run {number} evicted is being put back.")
-    return redirect("pages:run-detail", number)
-
-
-@require_POST
-@may("run.restore")
-def archived_restore(request: PersonRequest, uid: UUID) -> HttpResponse:
-    copy = visible_archive(request.user).filter(uid=uid).first()
-    if copy is None:
-        raise Http404
-    if copy.expires_at and copy.expires_at < timezone.now():
-        problem(request, "Its last day in the archive has passed: it cannot be restored any more.")
-        return redirect("pages:user-archive", Subject.objects.get(pk=copy.subject_id).uid)
-    subject = Subject.objects.get(pk=copy.subject_id)
-    restored = restoring.restore_item(copy, actor=actor_of(request.user), now=timezone.now())
-    if restored.items:
-        notice(
-            request, "Restored, with its score, uid and links. A limit that it is past evicts it again at the next run unless it is pinned."
-        )
-    else:
-        problem(request, "It has come back by itself meanwhile, so its newer form was left as it is.")
-    return redirect("pages:user-archive", subject.uid)
+        return redirect("pages:run-detail", number)
+    notice(request, said)
+    return redirect("pages:run-list") if gone else redirect("pages:run-detail", number)
 
 
 def _confirm_start(request: PersonRequest, run: Run) -> HttpResponse:
@@ -248,6 +244,10 @@ def _refusal(run: Run, *, now: datetime) -> str:
     return ""
 
 
+def _visible_runs(request: PersonRequest) -> RunQuerySet:
+    return Run.objects.of_containers(visible_containers(request.user))
+
+
 def _by_user(run: Run) -> list[dict[str, Any]] | None:
     """Return the users who lose most, or None where there are too many victims to count them on a page."""
     if run.planned > GROUPED_UP_TO:
@@ -255,11 +255,3 @@ def _by_user(run: Run) -> list[dict[str, Any]] | None:
     most = RunVictim.objects.of_run(run).values("subject_id").annotate(n=Count("seq")).order_by("-n", "subject_id")[:USERS_SHOWN]
     users = Subject.objects.in_bulk([row["subject_id"] for row in most])
     return [{"user": users.get(row["subject_id"]), "victims": row["n"]} for row in most]
-
-
-def _visible_runs(request: PersonRequest) -> Any:
-    return Run.objects.of_containers(visible_containers(request.user))
-
-
-def _get(request: PersonRequest, number: int) -> Run:
-    return get_object_or_404(_visible_runs(request).select_related("container", "policy_version"), number=number)

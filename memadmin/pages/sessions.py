@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import BigIntegerField, Count, QuerySet
 from django.db.models.expressions import RawSQL
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -20,7 +20,7 @@ from memadmin.lifecycle import explain
 from memadmin.pages import wording
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import PinForm
-from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, toast, wants_part
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.messages import messages_of
 from memadmin.pages.outlook import although_past, limit_dates, limits_passed
@@ -69,18 +69,18 @@ def session_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 @require_POST
 @may("memory.pin")
 def session_pin(request: PersonRequest, uid: UUID) -> HttpResponse:
-    session, form = get_object_or_404(visible_sessions(request.user), uid=uid), PinForm(request.POST)
+    session, form, now = get_object_or_404(visible_sessions(request.user), uid=uid), PinForm(request.POST), timezone.now()
     if not form.is_valid():
+        if _wants_chip(request):  # there is no room for the form's words
+            return toast(_chip(request, session), " ".join(str(error) for errors in form.errors.values() for error in errors))
         return _detail(request, session, form=form, status=422)
     try:
-        pinning.pin(session, **form.cleaned_data, actor=actor_of(request.user), now=timezone.now())
+        pinning.pin(session, **form.cleaned_data, actor=actor_of(request.user), now=now)
     except (pinning.AlreadyPinned, pinning.Gone) as error:
-        problem(request, str(error))
-    else:
-        past = limits_passed(session, standing_of(request.user, session.subject.uid), now=timezone.now())
-        said = f"Pinned. No run evicts this session and its messages{although_past(past)}."
-        notice(request, said, reverse("pages:session-unpin", args=[uid]))
-    return redirect("pages:session-detail", uid)
+        return _refused(request, session, error)
+    past = limits_passed(session, standing_of(request.user, session.subject.uid), now=now)
+    said = f"Pinned. No run evicts this session and its messages{although_past(past)}."
+    return _done(request, session, said, undo="pages:session-unpin")
 
 
 @require_POST
@@ -90,10 +90,45 @@ def session_unpin(request: PersonRequest, uid: UUID) -> HttpResponse:
     try:
         pinning.unpin(session, actor=actor_of(request.user), now=now, reason=clean(request.POST.get("reason", "")))
     except (pinning.NotPinned, pinning.Gone) as error:
-        problem(request, str(error))
-    else:
-        notice(request, f"Unpinned. {fate_of(session, standing_of(request.user, session.subject.uid), now=now)}")
-    return redirect("pages:session-detail", uid)
+        return _refused(request, session, error)
+    fate = fate_of(session, standing_of(request.user, session.subject.uid), now=now)
+    return _done(request, session, f"Unpinned. {fate}", undo="pages:session-pin-again")
+
+
+@require_POST
+@may("memory.pin")
+def session_pin_again(request: PersonRequest, uid: UUID) -> HttpResponse:
+    session = get_object_or_404(visible_sessions(request.user), uid=uid)
+    try:
+        pinning.pin_again(session, actor=actor_of(request.user), now=timezone.now())
+    except (pinning.AlreadyPinned, pinning.NotPinned, pinning.Gone) as error:
+        return _refused(request, session, error)
+    return _done(request, session, "Pinned again, with its reason.", undo="pages:session-unpin")
+
+
+def _done(request: PersonRequest, session: Session, words: str, *, undo: str) -> HttpResponse:
+    undo_url = reverse(undo, args=[session.uid])
+    if _wants_chip(request):
+        return toast(_chip(request, session), words, f"{undo_url}?part=chip", undo_target=f"#pin-{session.uid}")
+    notice(request, words, undo_url)
+    return redirect("pages:session-detail", session.uid)
+
+
+def _refused(request: PersonRequest, session: Session, error: Exception) -> HttpResponse:
+    if _wants_chip(request):
+        session.refresh_from_db()
+        return toast(_chip(request, session), str(error))
+    problem(request, str(error))
+    return redirect("pages:session-detail", session.uid)
+
+
+def _wants_chip(request: PersonRequest) -> bool:
+    """True where the pin button in the table of a run has asked; elsewhere a session is pinned on its own page."""
+    return wants_part(request) and (request.POST.get("part") or request.GET.get("part")) == "chip"
+
+
+def _chip(request: PersonRequest, session: Session) -> HttpResponse:
+    return render(request, "sessions/_chip.html", {"session": session})
 
 
 def _detail(request: PersonRequest, session: Session, *, form: PinForm | None = None, status: int = 200) -> HttpResponse:

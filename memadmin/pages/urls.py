@@ -16,6 +16,7 @@ from memadmin.pages import (
     runs,
     sessions,
     settings_page,
+    spared,
 )
 
 app_name = "pages"
@@ -40,6 +41,7 @@ urlpatterns = [
     path("sessions/<uuid:uid>/", sessions.session_detail, name="session-detail"),
     path("sessions/<uuid:uid>/pin/", sessions.session_pin, name="session-pin"),
     path("sessions/<uuid:uid>/unpin/", sessions.session_unpin, name="session-unpin"),
+    path("sessions/<uuid:uid>/pin-again/", sessions.session_pin_again, name="session-pin-again"),
     path("containers/<uuid:uid>/policy/", policies.policy_detail, name="policy-detail"),
     path("containers/<uuid:uid>/policy/preview/", policies.policy_preview, name="policy-preview"),
     path("containers/<uuid:uid>/policy/draft/", policies.policy_draft, name="policy-draft"),
@@ -51,12 +53,13 @@ urlpatterns = [
     path("containers/<uuid:uid>/policy/versions/<int:number>/roll-back/", publishing.policy_roll_back, name="policy-roll-back"),
     path("runs/", runs.run_list, name="run-list"),
     path("runs/<int:number>/", runs.run_detail, name="run-detail"),
+    path("runs/<int:number>/spared/", spared.run_spared, name="run-spared"),
     path("runs/<int:number>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:number>/start/", runs.run_start, name="run-start"),
     path("runs/<int:number>/cancel/", runs.run_cancel, name="run-cancel"),
     path("runs/<int:number>/discard/", runs.run_discard, name="run-discard"),
     path("runs/<int:number>/restore/", runs.run_restore, name="run-restore"),
-    path("archive/<uuid:uid>/restore/", runs.archived_restore, name="archived-restore"),
+    path("archive/<uuid:uid>/restore/", past.archived_restore, name="archived-restore"),
     path("settings/", settings_page.setting_list, name="setting-list"),
     path("settings/<str:key>/", settings_page.setting_change, name="setting-change"),
     path("schedules/<str:kind>/", settings_page.schedule_change, name="schedule-change"),
