@@ -56,11 +56,38 @@ class SettingSpec:
         return int(value)
 
 
+def _housekeeping() -> tuple[SettingSpec, ...]:
+    about = "Working memories whose session is gone are left alone for so long."
+    ttl = "For containers that keep no sessions. 0 and -1: no limit."
+    return (
+        SettingSpec("orphan_ttl_days", "Keep orphans (days)", about, 7, 1, 365),
+        SettingSpec("working_memory_ttl_days", "Keep working memories without sessions (days)", ttl, -1, -1, 365),
+    )
+
+
+def _defaults() -> tuple[SettingSpec, ...]:
+    about = "Given to each container that has no policy yet, once, while retention is on. 0 and -1: no limit."
+    return (
+        SettingSpec("default_session_retention_days", "Default: keep sessions (days)", about, -1, -1, 3_650),
+        SettingSpec("default_session_max_count", "Default: most sessions", about, -1, -1, 1_000_000),
+        SettingSpec("default_long_term_max_count", "Default: most long-term memories", about, -1, -1, 1_000_000),
+        SettingSpec("default_history_max_count", "Default: most history entries", about, -1, -1, 10_000_000),
+    )
+
+
 REGISTRY = {
     spec.key: spec
     for spec in (
         SettingSpec("retention_enabled", "Retention", "While this is off nothing is evicted, by any rule. Previews still work.", False),
         SettingSpec("multi_tenancy_enabled", "Multi-tenancy", "While this is on no retention run does anything.", False),
+        SettingSpec(
+            "retention_job_interval_hours",
+            "Hours between retention jobs",
+            "Kept for clients that set it. When the nightly run starts is said by its schedule.",
+            24,
+            1,
+            168,
+        ),
         SettingSpec(
             "retention_throttle_seconds", "Pause between containers (seconds)", "Taken after a container that lost something.", 5, 1, 60
         ),
@@ -68,6 +95,8 @@ REGISTRY = {
         SettingSpec(
             "preview_valid_hours", "Preview valid for (hours)", "An older preview must be made anew before it can run.", 24, 1, 720
         ),
+        *_housekeeping(),
+        *_defaults(),
         SettingSpec("agentic_memory_enabled", "OpenSearch-compatible API", "While this is off every request to it is refused.", True),
         SettingSpec(
             "api_requests_per_minute",
@@ -96,11 +125,14 @@ def values() -> dict[str, Any]:
 
 @transaction.atomic
 def change(key: str, raw: object, *, actor: str, now: datetime) -> Any:
-    """Set a value and return it as stored; None goes back to the default. Raises InvalidSetting or KeyError."""
+    """Set a value and return it as stored; None takes the change back: the default counts. Raises InvalidSetting or KeyError."""
     spec = REGISTRY[key]
     before = value(key)
     after = spec.default if raw is None else spec.parse(raw)
-    Setting.objects.update_or_create(key=key, defaults={"value": after, "changed_at": now, "changed_by": actor})
+    if raw is None:
+        Setting.objects.filter(key=key).delete()
+    else:
+        Setting.objects.update_or_create(key=key, defaults={"value": after, "changed_at": now, "changed_by": actor})
     if after != before:
         log.append(Action.SETTING_CHANGED, actor=actor, target=f"settings/{key}", at=now, payload={"before": before, "after": after})
     return after

@@ -12,7 +12,7 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState, PolicyStatus, PolicyVersion
-from retention.policy import RetentionPolicy, canonical, digest, parse_policy
+from retention.policy import PolicyPatch, RetentionPolicy, canonical, digest, merge_policy, parse_policy
 
 
 class RetentionIsOff(Exception):
@@ -94,6 +94,18 @@ def may_publish(container: Container, *, base: int | None) -> None:
     standing = published(container)
     if (standing.number if standing else None) != base:
         raise Conflict(standing)
+
+
+@transaction.atomic
+def amend(container: Container, patch: PolicyPatch, *, actor: str, now: datetime, note: str = "") -> PolicyVersion | None:
+    """Lay a patch over whatever is in force, and publish the result if it differs. Returns what is in force then. Raises RetentionIsOff."""
+    _lock(container)
+    standing = published(container)
+    before = parse(standing) if standing else None
+    after = merge_policy(before, patch)
+    if after is None or after == before:
+        return standing
+    return publish(container, after, actor=actor, now=now, base=standing.number if standing else None, note=note)
 
 
 @transaction.atomic

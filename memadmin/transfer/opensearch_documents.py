@@ -188,7 +188,7 @@ def _working(document: Document, now: datetime) -> Incoming:
         **common,
         **_given(source, WORKING_COLUMNS),
         session_ref=_in_namespace(common["namespace"], "session_id") or identifier(source, "session_id"),
-        sequence=_place(source.get("message_id"), common["created_at"]),
+        sequence=place_of(source.get("message_id"), common["created_at"]),
         payload_type=OLDER_PAYLOADS.get(payload, payload),
         messages=_messages(source.get("messages")),
         metadata=with_extras(source.get("metadata") or {}, extra=leftover(source, WORKING_FIELDS)),
@@ -196,7 +196,7 @@ def _working(document: Document, now: datetime) -> Incoming:
     )
 
 
-def _place(message_id: object, created_at: datetime | None) -> int:
+def place_of(message_id: object, created_at: datetime | None) -> int:
     """Return the agent's own number, else the microsecond of creation: a dump is in no order, and the same each time."""
     if isinstance(message_id, int):
         return message_id

@@ -17,6 +17,7 @@ from memadmin.api.authentication import authenticate
 from memadmin.api.bodies import read_json
 from memadmin.api.opensearch.errors import EXPECTED, ApiError, forbidden, from_exception, missing_scope
 from memadmin.store import configuration
+from memadmin.store.text import clean
 
 SWITCHED_OFF = "The Agentic Memory APIs are not enabled. To enable, please update the setting plugins.ml_commons.agentic_memory_enabled"
 NO_TENANT = "Tenant ID header is missing or has no value"
@@ -82,7 +83,8 @@ def _answer(request: HttpRequest, handlers: Mapping[str, Handler], parts: Mappin
     scope: Scope = handler.scope  # type: ignore[attr-defined]
     if not principal.has(scope):
         raise missing_scope(scope)
-    answer = handler(Call(principal, read_json(request), request.GET, now), **parts)
+    call = Call(principal, read_json(request), request.GET, now)
+    answer = handler(call, **{name: clean(part) for name, part in parts.items()})
     if isinstance(answer, HttpResponse):
         return answer
     pretty = request.GET.get("pretty", "false").lower() in TRUE

@@ -1,5 +1,25 @@
-"""The addresses of the compatible API, as in OpenSearch."""
+"""The addresses of the compatible API, as in OpenSearch. Fixed words stand before the ids that could be taken for them."""
 
 from django.urls import include, path
 
-urlpatterns = [path("", include("memadmin.api.opensearch.search_urls"))]
+from memadmin.api.opensearch import containers, elsewhere, memories
+from memadmin.api.opensearch.endpoints import route
+
+BASE = "_plugins/_ml/memory_containers"
+
+urlpatterns = [
+    path("", include("memadmin.api.opensearch.search_urls")),
+    path(f"{BASE}/_create", route(POST=containers.create_container)),
+    path(f"{BASE}/<str:cid>/memories/sessions", route(POST=memories.create_session)),
+    path(f"{BASE}/<str:cid>/memories/long-term", route(POST=memories.add_memory)),
+    path(f"{BASE}/<str:cid>/memories", route(POST=memories.add_working)),
+    path(
+        f"{BASE}/<str:cid>/memories/<str:name>/<str:mid>",
+        route(GET=memories.get_memory, PUT=memories.update_memory, DELETE=memories.delete_memory),
+    ),
+    path(
+        f"{BASE}/<str:cid>",
+        route(GET=containers.get_container, PUT=containers.update_container, DELETE=containers.delete_container),
+    ),
+    path("_<path:rest>", route(**dict.fromkeys(("GET", "POST", "PUT", "DELETE"), elsewhere.no_handler))),
+]
