@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
@@ -16,7 +17,9 @@ from memadmin.api.opensearch.errors import CONFLICT, IO, MAPPING, PARSE, ApiErro
 from memadmin.api.opensearch.fields import Document, shown
 from memadmin.api.opensearch.reach import NO_MEMORY, container_of, item_type_of, row_of
 from memadmin.lifecycle import writing
+from memadmin.lifecycle.inference import jobs
 from memadmin.store import configuration, deleting, editing, pinning
+from memadmin.store.intake import IncomingWorking
 from memadmin.store.models import Container, HistoryEntry, ItemType, LongTermMemory, Session, WorkingMemory
 
 MAY_NOT_ADD = "User doesn't have permissions to add memory to this container"
@@ -49,11 +52,20 @@ def add_working(call: Call, cid: str) -> dict[str, Any]:
     _check_same_container(document, container)
     item = reading.read_working(document, container=container, principal=call.principal, now=call.now)
     try:
-        memory = writing.add_working(container, item, actor=call.principal.actor, now=call.now)
+        memory = _store(call, container, item)
     except writing.AmbiguousSession as error:
         raise ApiError(409, CONFLICT, str(error)) from None
     session = {"session_id": memory.session_ref} if memory.session_ref else {}
     return {**session, "working_memory_id": documents.wire_id(memory)}
+
+
+@transaction.atomic
+def _store(call: Call, container: Container, item: IncomingWorking) -> WorkingMemory:
+    memory = writing.add_working(container, item, actor=call.principal.actor, now=call.now)
+    if item.infer:
+        with suppress(jobs.NoModel):  # the payload is stored all the same
+            jobs.request(memory, actor=call.principal.actor, now=call.now)
+    return memory
 
 
 @endpoint(Scope.MEMORY_WRITE)

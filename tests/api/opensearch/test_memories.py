@@ -4,6 +4,7 @@ import pytest
 import time_machine
 
 from memadmin.audit.models import AuditEntry
+from memadmin.jobs.models import Job
 from memadmin.store import ingest
 from memadmin.store.check import check
 from memadmin.store.models import HistoryEntry, ItemType, LongTermMemory, Pin, Session, WorkingMemory
@@ -479,3 +480,15 @@ def test_memories_that_people_imported_are_found_by_the_id_of_their_source():
     make_memory(container, external_id="m1", owner="ana")
 
     assert api_of("root", all_access=True).get("/c1/memories/long-term/m1").json()["memory"] == "likes tea"
+
+
+@pytest.mark.parametrize(("address", "queued"), [("http://127.0.0.1:9/v1", 1), (None, 0)])
+def test_inference_is_queued_where_the_installation_has_a_model_and_passed_over_elsewhere(api, settings, address, queued):
+    settings.LLM_URL = address
+    cid = create(api, llm_id="m")
+
+    add(api, cid, infer=True)
+    add(api, cid)
+
+    assert WorkingMemory.objects.count() == 2
+    assert Job.objects.filter(kind="infer").count() == queued
