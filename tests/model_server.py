@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
-DIMENSION = 64
+DIMENSION = 512
 Answer = Callable[[dict[str, Any]], tuple[int, bytes]]
 
 
@@ -71,7 +71,7 @@ def embeds(body: dict[str, Any]) -> tuple[int, bytes]:
 def hashed(text: str) -> list[float]:
     vector = [0.0] * DIMENSION
     for word in re.findall(r"\w+", text.casefold()):
-        vector[hashlib.sha256(word.encode()).digest()[0] % DIMENSION] += 1.0
+        vector[int.from_bytes(hashlib.sha256(word.encode()).digest()[:4]) % DIMENSION] += 1.0
     return vector
 
 
