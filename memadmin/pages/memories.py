@@ -19,6 +19,7 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
 from memadmin.access.rights import Right
+from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import SearchField
 from memadmin.pages.htmx import PersonRequest, render_page
@@ -69,17 +70,23 @@ class ListWanted:
     sort: Sort
     down: bool
     now: datetime
+    days: Days
 
     @classmethod
-    def read(cls, form: MemoryForm, *, may_read: bool) -> ListWanted:
+    def read(cls, form: MemoryForm, days: Days, *, may_read: bool) -> ListWanted:
         form.is_valid()
         said = {name: value for name, value in form.cleaned_data.items() if name not in form.errors}
         state = said.get("state")
         return cls(
             # Without the right to read texts a search would let one read them letter by letter.
             filter=MemoryFilter(
-                text=said.get("q", "") if may_read else "", state=State(state) if state else None, strategy=said.get("strategy", "")
+                text=said.get("q", "") if may_read else "",
+                state=State(state) if state else None,
+                strategy=said.get("strategy", ""),
+                since=days.since,
+                before=days.before,
             ),
+            days=days,
             sort=Sort(said.get("sort") or Sort.SCORE),
             down=said.get("down", False),
             # Pages of one list are of one moment, so that scores do not move between them.
@@ -93,15 +100,17 @@ def user_memories(request: PersonRequest, uid: UUID) -> HttpResponse:
     standing = standing_of(request.user, uid)
     may_read = request.user.may(Right.MEMORY_READ_TEXT)
     form = MemoryForm(request.GET)
-    wanted = ListWanted.read(form, may_read=may_read)
+    wanted = ListWanted.read(form, Days.read(request.GET), may_read=may_read)
     rows = memories_of(standing.subject, wanted.filter, standing.rule, now=wanted.now)
+    rows = rows.none() if wanted.days.errors else rows
     page = slice_of(request, keyed(rows, wanted.sort, standing.rule, now=wanted.now), key="key", descending=wanted.down)
-    total = rows.count() if wanted.filter.narrows else standing.subject.long_term
+    total = rows.count() if wanted.filter.narrows or wanted.days.errors else standing.subject.long_term
     context = {
         "standing": standing,
         "subject": standing.subject,
         "form": form,
         "wanted": wanted,
+        "days": wanted.days,
         "at": int(wanted.now.timestamp()),
         "may_read": may_read,
         "may_pin": request.user.may(Right.MEMORY_PIN),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from memadmin.store.models import WorkingMemory
+from memadmin.store.said import TEXT_KEYS
 
-TEXT_KEYS = ("text", "content_text")
 SAID = {"role", "content", "content_text", "author", "created_at", "id"}
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from django import forms
 from django.db.models import BigIntegerField, Count, QuerySet
 from django.db.models.expressions import RawSQL
 from django.http import HttpResponse
@@ -18,8 +20,9 @@ from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_memories, visible_sessions
 from memadmin.lifecycle import explain
 from memadmin.pages import wording
+from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
-from memadmin.pages.forms import PinForm
+from memadmin.pages.forms import PinForm, SearchField
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, toast, wants_part
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.messages import messages_of
@@ -27,8 +30,10 @@ from memadmin.pages.outlook import although_past, limit_dates, limits_passed
 from memadmin.pages.standing import Standing, standing_of
 from memadmin.store import pinning
 from memadmin.store.listing import NO_TIME
-from memadmin.store.models import Pin, Provenance, Session, WorkingMemory
+from memadmin.store.models import Pin, Provenance, Session, Subject, WorkingMemory
 from memadmin.store.paging import page_with
+from memadmin.store.querysets import SessionQuerySet
+from memadmin.store.said import Looked, look_for
 from memadmin.store.scoring import micros_sql
 from memadmin.store.text import clean
 
@@ -36,11 +41,45 @@ MESSAGES_A_PAGE = 100
 ORPHANS_SHOWN = 50
 
 
+class SessionsForm(forms.Form):
+    """What the address of the list may say, besides days."""
+
+    q = SearchField(required=False)
+
+
+@dataclass(frozen=True)
+class SessionsWanted:
+    """The list that an address asks for. A text is looked for in ids, summaries and what was said."""
+
+    text: str
+    days: Days
+
+    @classmethod
+    def read(cls, request: PersonRequest) -> SessionsWanted:
+        form = SessionsForm(request.GET)
+        # Without the right to read texts a search would let one read them letter by letter.
+        may_search = request.user.may(Right.MEMORY_READ_TEXT) and form.is_valid()
+        return cls(text=form.cleaned_data["q"] if may_search else "", days=Days.read(request.GET))
+
+    @property
+    def narrows(self) -> bool:
+        return bool(self.text or self.days.narrow or self.days.errors)
+
+    def rows_of(self, subject: Subject) -> tuple[SessionQuerySet, Looked | None]:
+        """Return the sessions, and how far their messages were looked through where a text is wanted."""
+        sessions = Session.objects.of_subject(subject).active_between(self.days.since, self.days.before)
+        if self.days.errors or not self.text:
+            return sessions.none() if self.days.errors else sessions, None
+        looked = look_for(self.text, subject, sessions)
+        return sessions.about(self.text, said_in=looked.found), looked
+
+
 @require_safe
 @may("memory.view")
 def user_sessions(request: PersonRequest, uid: UUID) -> HttpResponse:
     standing = standing_of(request.user, uid)
-    sessions = Session.objects.of_subject(standing.subject)
+    wanted = SessionsWanted.read(request)
+    sessions, looked = wanted.rows_of(standing.subject)
     updated = RawSQL(f"COALESCE({micros_sql('store_session.last_updated_at')}, {-NO_TIME})", [], output_field=BigIntegerField())
     page = slice_of(request, sessions.annotate(key=updated), key="key", descending=True)
     shown = in_order(sessions, page)
@@ -50,8 +89,15 @@ def user_sessions(request: PersonRequest, uid: UUID) -> HttpResponse:
     context = {
         "standing": standing,
         "subject": standing.subject,
-        "rows": [{"session": session, "working": counts.get(session.pk, 0)} for session in shown],
-        "paging": paging(request, page, total=standing.subject.sessions, noun="sessions"),
+        "rows": [
+            {"session": session, "working": counts.get(session.pk, 0), "said_in": looked.found.get(session.pk) if looked else None}
+            for session in shown
+        ],
+        "paging": paging(request, page, total=sessions.count() if wanted.narrows else standing.subject.sessions, noun="sessions"),
+        "wanted": wanted,
+        "days": wanted.days,
+        "looked": looked,
+        "at_hand": standing.subject.working,
         "orphans": WorkingMemory.objects.of_subject(standing.subject).filter(session__isnull=True).order_by("-id")[:ORPHANS_SHOWN],
         "may_read": request.user.may(Right.MEMORY_READ_TEXT),
         "tab": "sessions",

@@ -46,10 +46,12 @@ class MemoryFilter:
     text: str = ""
     state: State | None = None
     strategy: str = ""
+    since: datetime | None = None  # created then or later
+    before: datetime | None = None
 
     @property
     def narrows(self) -> bool:
-        return bool(self.text or self.state or self.strategy)
+        return bool(self.text or self.state or self.strategy or self.since or self.before)
 
 
 def memories_of(subject: Subject, wanted: MemoryFilter, rule: RelevanceRule, *, now: datetime) -> LongTermQuerySet:
@@ -60,6 +62,10 @@ def memories_of(subject: Subject, wanted: MemoryFilter, rule: RelevanceRule, *, 
         rows = rows.filter(text__icontains=wanted.text)
     if wanted.strategy:
         rows = rows.filter(strategy_type=wanted.strategy)
+    if wanted.since:
+        rows = rows.created_since(wanted.since)
+    if wanted.before:
+        rows = rows.created_before(wanted.before)
     return _in_state(rows, wanted.state, rule, now=now)
 
 

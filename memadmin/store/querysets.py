@@ -82,6 +82,19 @@ class SessionQuerySet(PinnableQuerySet):
         ids = f"SELECT s.id FROM ({pairs}) AS wanted JOIN store_session AS s ON s.subject_id = number AND s.external_id = text"
         return self.filter(id__in=RawSQL(ids, parameters))
 
+    def active_between(self, since: datetime | None, before: datetime | None) -> Self:
+        """Sessions that between their start and their last change touch the span; none without a date. None leaves an end open."""
+        rows = self
+        if since is not None:
+            rows = rows.filter(Q(last_updated_at__gte=since) | Q(last_updated_at__isnull=True, created_at__gte=since))
+        if before is not None:
+            rows = rows.filter(Q(created_at__lt=before) | Q(created_at__isnull=True, last_updated_at__lt=before))
+        return rows
+
+    def about(self, text: str, *, said_in: Iterable[int]) -> Self:
+        """Sessions with the text in their id or summary, and those that are named for having it in their messages."""
+        return self.filter(Q(external_id__icontains=text) | Q(summary__icontains=text) | Q(pk__in=list(said_in)))
+
     def newest_first(self) -> Self:
         return self.order_by(F("last_updated_at").desc(nulls_last=True), "-id")
 
@@ -93,6 +106,9 @@ class LongTermQuerySet(PinnableQuerySet):
 
     def created_before(self, cutoff: datetime) -> Self:
         return self.filter(created_at__lt=cutoff)
+
+    def created_since(self, start: datetime) -> Self:
+        return self.filter(created_at__gte=start)
 
     def newest_first(self) -> Self:
         return self.order_by(F("created_at").desc(nulls_last=True), "-id")
