@@ -201,12 +201,17 @@
     form.scrollIntoView({ block: "nearest" });
   }, true);
 
-  // A number in a limit takes the tick off "no limit".
+  // A number in a limit takes the tick off "no limit"; the tick takes the number away and gives it back.
   document.addEventListener("input", (event) => {
     const limit = event.target.closest("[data-limit]");
     if (!limit) return;
     const none = find("[type=checkbox]", limit);
-    if (event.target === none) { if (!none.checked) find(".limit-number", limit).focus(); } else if (event.target.value.trim()) none.checked = false;
+    const number = find(".limit-number", limit);
+    if (event.target === number && number.value.trim()) none.checked = false;
+    if (event.target !== none) return;
+    if (none.checked) number.dataset.was = number.value;
+    number.value = none.checked ? "" : number.dataset.was || "";
+    if (!none.checked) number.focus();
   });
 
   document.querySelectorAll("#toasts [data-toast]:not(.toast-problem)").forEach((note) => { if (!find("form", note)) fade(note); });

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from django.db import connection
 from django.db.models import Count
 
-from memadmin.lifecycle.exceptions import differing_sql
+from memadmin.lifecycle.exceptions import differing_sql, is_back_sql
 from memadmin.lifecycle.items import SOURCES
 from memadmin.lifecycle.models import ItemKind, Kept, Run, RunKept, RunState
 
@@ -42,13 +42,17 @@ def drift_of(run: Run) -> Drift:
 
 
 def added_since(run: Run) -> int:
-    """Return how many rows of the limited types the container got since the run was planned."""
-    return sum(
-        _one(
-            f"SELECT COUNT(*) FROM {source.table} WHERE id > {run.high_water[kind.memory_type.value]} AND container_id = {run.container_id}"
-        )
-        for kind, source in SOURCES.items()
-    )
+    """Return how many items of the limited types the container got since the run was planned. Victims that came back are none of them."""
+    return sum(_added(run, kind) for kind in SOURCES)
+
+
+def _added(run: Run, kind: ItemKind) -> int:
+    planned_at = run.high_water[kind.memory_type.value]
+    new = _one(f"SELECT COUNT(*) FROM {SOURCES[kind].table} WHERE id > {planned_at} AND container_id = {run.container_id}")
+    if not new:
+        return 0
+    named = f"lifecycle_runvictim v WHERE v.run_id = {run.pk} AND v.item_kind = {kind.value}"
+    return new - _one(f"SELECT COUNT(*) FROM {named} AND {is_back_sql(kind, behind=planned_at)}")
 
 
 def _differing(run: Run) -> Counter[str]:

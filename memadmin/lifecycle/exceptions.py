@@ -10,9 +10,12 @@ from memadmin.store import counters
 
 
 def differing_sql(run: Run, kind: ItemKind, *, behind: int = 0, last: int | None = None) -> str:
-    """Return a SELECT of (seq, why) of the victims of one type that differ by now. Gone is looked at first, then the pin."""
+    """Return a SELECT of (seq, why) of the victims of one type that differ by now. Gone is looked at first, then the pin.
+
+    One that went and was restored has changed: somebody wanted it back.
+    """
     same = "IS NOT DISTINCT FROM" if connection.vendor == "postgresql" else "IS"
-    tests = [(Kept.GONE, "m.id IS NULL"), (Kept.PINNED, "m.pinned")]
+    tests = [(Kept.CHANGED, f"m.id IS NULL AND {is_back_sql(kind)}"), (Kept.GONE, "m.id IS NULL"), (Kept.PINNED, "m.pinned")]
     if kind is not ItemKind.HISTORY:
         tests.append((Kept.HELD, "m.held"))
     if kind is ItemKind.LONG_TERM:
@@ -23,8 +26,14 @@ def differing_sql(run: Run, kind: ItemKind, *, behind: int = 0, last: int | None
         f"SELECT v.seq, CASE {' '.join(f'WHEN {test} THEN {why.value!r}' for why, test in tests)} END AS why "
         f"FROM lifecycle_runvictim v LEFT JOIN {SOURCES[kind].table} m ON m.id = v.item_id "
         f"WHERE v.run_id = {run.pk} AND v.item_kind = {kind.value} AND v.seq > {behind}{until} "
-        f"AND ({' OR '.join(test for _, test in tests)})"
+        f"AND ({' OR '.join(test for _, test in tests[1:])})"
     )
+
+
+def is_back_sql(kind: ItemKind, *, behind: int = 0) -> str:
+    """Return the condition that a victim (alias v) has a row again, restored under a new number above `behind`."""
+    same = "b.uid = v.item_uid AND b.subject_id = v.subject_id"
+    return f"EXISTS (SELECT 1 FROM {SOURCES[kind].table} b WHERE {same} AND b.id > {behind})"
 
 
 def record_kept(run: Run, kind: ItemKind, *, last: int) -> int:

@@ -34,7 +34,7 @@ class NotPlanning(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """What a policy would evict now. `first` are unsaved victims, in the order in which a run would take them."""
+    """What a policy would evict now. `first` are unsaved victims: of each type the first that a run would take."""
 
     totals: Totals
     first: tuple[RunVictim, ...]
@@ -42,7 +42,7 @@ class Estimate:
 
 
 def estimate(container: Container, policy: RetentionPolicy, *, now: datetime, limit: int = 10) -> Estimate:
-    """Return what the policy would evict, with the first `limit` victims. Writes nothing."""
+    """Return what the policy would evict, with `limit` first victims, fairly by type. Writes nothing."""
     with one_snapshot():
         summed = sum_selections(container, list(select(container, policy, now=now)), limit=limit)
         return Estimate(summed.totals, summed.first, warnings_of(container, policy, summed.totals))

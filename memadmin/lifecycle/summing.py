@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import zip_longest
 from typing import Any
 from uuid import UUID
 
@@ -30,15 +31,28 @@ class Summed:
 
 
 def sum_selections(container: Container, selections: Sequence[Selection], *, limit: int) -> Summed:
-    """Return the totals of selections that are not recorded, with the first `limit` victims."""
+    """Return the totals of selections that are not recorded, with `limit` first victims, fairly by type."""
     if not selections:
         return Summed(_with_stock(container, selections, {}, users=0))
     union = " UNION ALL ".join(
         f"SELECT {selection.kind.value} AS item_kind, {COLUMNS} FROM ({selection.sql}) s" for selection in selections
     )
-    first = _part(ROW, f"(SELECT * FROM v ORDER BY item_kind, subject_id, item_id LIMIT {limit}) f", n="1", **_same(NAMES[2:]))
-    sql = f"WITH v AS ({union}), {_by_user('v')} {first} UNION ALL {_sums(selections, 'v')}"
-    return _summed(container, selections, sql)
+    firsts = " UNION ALL ".join(_first_of(selection.kind, limit) for selection in selections)
+    sql = f"WITH v AS ({union}), {_by_user('v')} {firsts} UNION ALL {_sums(selections, 'v')}"
+    summed = _summed(container, selections, sql)
+    return Summed(summed.totals, _fairly(summed.first, limit))
+
+
+def _first_of(kind: ItemKind, limit: int) -> str:
+    ordered = f"SELECT * FROM v WHERE item_kind = {kind.value} ORDER BY subject_id, item_id LIMIT {limit}"
+    return _part(ROW, f"({ordered}) f{kind.value}", n="1", **_same(NAMES[2:]))
+
+
+def _fairly(victims: Sequence[RunVictim], limit: int) -> tuple[RunVictim, ...]:
+    """Return at most `limit` of them, of each type as many as of any other where there are as many."""
+    of_kinds = [[victim for victim in victims if victim.item_kind == kind] for kind in ItemKind]
+    in_turn = [victim for turn in zip_longest(*of_kinds) for victim in turn if victim is not None]
+    return tuple(sorted(in_turn[:limit], key=lambda victim: (victim.item_kind, victim.seq)))
 
 
 def sum_run(run: Run, selections: Sequence[Selection]) -> Totals:

@@ -15,8 +15,8 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.access.visibility import get_container
 from memadmin.lifecycle import planning
-from memadmin.lifecycle.models import Run, RunState, Trigger
-from memadmin.lifecycle.warnings import why_nothing_runs
+from memadmin.lifecycle.models import ItemKind, Run, RunState, Trigger
+from memadmin.lifecycle.warnings import NOUNS, why_nothing_runs
 from memadmin.pages import wording
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, render_page
@@ -150,6 +150,13 @@ def _effect(request: PersonRequest, container: Container, form: PolicyForm, stan
         "sentences": wording.sentences_of(form.policy),
         "changes": wording.changes_between(old, form.policy) if old and old != form.policy else [],
         "estimate": estimate,
-        "first": shown_victims(list(estimate.first), may_read=request.user.may(Right.MEMORY_READ_TEXT)),
+        "first": _by_type(estimate, may_read=request.user.may(Right.MEMORY_READ_TEXT)),
         "now": now,
     }
+
+
+def _by_type(estimate: planning.Estimate, *, may_read: bool) -> list[tuple[str, int, list[dict[str, Any]]]]:
+    """Return the first victims as (noun, how many go in all, rows), type by type."""
+    rows = shown_victims(list(estimate.first), may_read=may_read)
+    shown = [(kind.memory_type, [row for row in rows if row["kind"] == kind]) for kind in ItemKind]
+    return [(NOUNS[memory_type], estimate.totals.of(memory_type).total, of_type) for memory_type, of_type in shown if of_type]

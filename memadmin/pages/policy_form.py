@@ -10,6 +10,7 @@ from django import forms
 
 from memadmin.store.text import clean
 from retention.policy import InvalidPolicy, parse_policy, to_document
+from retention.reading import HIGHEST_HALF_LIFE_HOURS, LOWEST_HALF_LIFE_HOURS
 from retention.rules import RelevanceRule, RetentionPolicy
 
 # (field, path in the document, label, unit)
@@ -24,6 +25,7 @@ LIMITS = (
     ("max_tokens", "relevance.max_tokens", "A user keeps at most", "tokens"),
 )
 WEIGHTS = ("recency", "frequency", "importance")
+HALF_LIFE_WANTED = f"The half-life is a number of days above 0, up to {HIGHEST_HALF_LIFE_HOURS // 24:,} (10 years). Usual are 30."
 
 
 class PolicyForm(forms.Form):
@@ -60,6 +62,14 @@ class PolicyForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
+        for name, _, label, unit in LIMITS:
+            if data.get(f"{name}_none") and (data.get(name) or "").strip():
+                both = f"“{label}” has a number of {unit} and the tick “no limit” at once."
+                self.add_error(name, f"{both} Take the tick away, or empty the number.")
+        if data.get("use_relevance") and not _is_half_life(data.get("half_life_days") or ""):
+            self.add_error("half_life_days", HALF_LIFE_WANTED)
+        if self.errors:
+            return data
         try:
             self.policy = parse_policy(self._document(data))
         except InvalidPolicy as error:
@@ -128,6 +138,11 @@ def _at(document: Any, path: str) -> Any:
     for key in path.split("."):
         document = (document or {}).get(key)
     return document
+
+
+def _is_half_life(text: str) -> bool:
+    days = _decimal(text)
+    return isinstance(days, float) and LOWEST_HALF_LIFE_HOURS <= days * 24 <= HIGHEST_HALF_LIFE_HOURS  # False for what is no number
 
 
 def _hours(text: str) -> object:

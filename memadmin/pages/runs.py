@@ -24,7 +24,7 @@ from memadmin.lifecycle.drift import Drift, drift_of
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVictim
 from memadmin.lifecycle.querysets import RunQuerySet
 from memadmin.lifecycle.states import WrongState
-from memadmin.lifecycle.warnings import warnings_of, why_nothing_runs
+from memadmin.lifecycle.warnings import NOUNS, warnings_of, why_nothing_runs
 from memadmin.pages import wording
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, wants_part
@@ -220,7 +220,7 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "run": run,
         "container": run.container,
         "totals": run.summary,
-        "types": [(wording.NOUNS[kind.memory_type], run.summary.of(kind.memory_type)) for kind in ItemKind],
+        "types": [(NOUNS[kind.memory_type], run.summary.of(kind.memory_type)) for kind in ItemKind],
         "sentences": wording.sentences_of(policy),
         "warnings": warnings_of(run.container, policy, run.summary) if run.state == RunState.READY else (),
         "blocked": why_nothing_runs(run.container),

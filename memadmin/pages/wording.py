@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
+from memadmin.lifecycle.warnings import NOUNS
 from retention.rules import MemoryType, RelevanceRule, RetentionPolicy, RetentionRule
 from retention.victims import Reason
 
@@ -15,7 +16,6 @@ _REASONS = {
     Reason.MAX_RECORDS: "lowest score, beyond the user's cap of memories",
     Reason.MAX_TOKENS: "lowest score, beyond the user's cap of tokens",
 }
-NOUNS = {MemoryType.SESSIONS: "sessions", MemoryType.LONG_TERM: "long-term memories", MemoryType.HISTORY: "history entries"}
 
 
 def reason_in_words(name: str) -> str:
@@ -32,6 +32,8 @@ def sentences_of(policy: RetentionPolicy) -> list[str]:
     """Return what a policy does, one sentence for each memory type and rule kind. Pins are named where they matter."""
     said = [_rule_sentence(memory_type, policy.rule(memory_type)) for memory_type in MemoryType]
     said.append(_relevance_sentence(policy.relevance))
+    if policy.relevance is not None:
+        said.append(_score_sentence(policy.relevance))
     said.append("Pinned memories and sessions always stay.")
     return said
 
@@ -64,6 +66,12 @@ def _relevance_sentence(rule: RelevanceRule | None) -> str:
     if not parts:
         return "The relevance rule has no limit: it scores memories and evicts none."
     return f"For each user, {', and '.join(parts)}."
+
+
+def _score_sentence(rule: RelevanceRule) -> str:
+    weights, days = rule.weights, rule.half_life_hours / 24
+    shares = f"recency {weights.recency:g}, frequency {weights.frequency:g} and importance {weights.importance:g}"
+    return f"Scores weigh {shares}; recency halves after {days:g} day{'' if days == 1 else 's'} without a recall."
 
 
 def days_in_words(length: timedelta) -> str:

@@ -13,6 +13,7 @@ from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditPayload, Stream
 from memadmin.store import counters
 from memadmin.store.models import ItemType, LongTermMemory, Pin, Session
+from memadmin.store.text import says_something
 
 Pinnable = Session | LongTermMemory
 
@@ -36,7 +37,7 @@ class NoReason(Exception):
 @transaction.atomic
 def pin(item: Pinnable, *, reason: str, actor: str, now: datetime, review_on: date | None = None) -> Pin:
     """Exempt an item from eviction. Its age does not change. Raises NoReason, Gone or AlreadyPinned."""
-    if not reason.strip():
+    if not says_something(reason):
         raise NoReason("Say why this is to be kept: the next person will ask.")
     _flag(item, pinned=True, error=AlreadyPinned("This is pinned already."))
     made = Pin.objects.create(

@@ -125,6 +125,41 @@ def test_a_wrong_value_comes_back_beside_its_field_with_what_to_do(container, fi
     assert Run.objects.count() == 0
 
 
+def test_a_number_beside_the_tick_no_limit_is_an_error_that_loses_nothing(container):
+    response = editor().post(url("policy-preview", container.uid), {**FORM, "max_records_none": "on"})
+
+    page = text_of(response)
+    assert response.status_code == 422
+    assert "has a number of memories and the tick “no limit” at once. Take the tick away, or empty the number." in page
+    assert 'name="max_records" value="2"' in page
+    assert 'name="max_records_none" checked' in page
+    assert 'name="sessions_days" value="90"' in page
+
+
+@pytest.mark.parametrize("value", ["0", "-3", "4000", "soon", ""])
+def test_the_error_of_the_half_life_speaks_of_days(container, value):
+    page = text_of(editor().post(url("policy-preview", container.uid), {**FORM, "half_life_days": value}))
+
+    assert "The half-life is a number of days above 0, up to 3,650 (10 years)." in page
+    assert "hours" not in page
+
+
+def test_the_sentences_tell_the_weights_and_the_half_life(container):
+    page = text_of(editor().get(url("policy-detail", container.uid), {**FORM, "half_life_days": "1.5"}))
+
+    assert "Scores weigh recency 0.4, frequency 0.2 and importance 0.4; recency halves after 1.5 days without a recall." in page
+
+
+def test_the_first_victims_of_an_estimate_are_of_each_type(container):
+    for number in range(12):
+        make_session(container, f"s-{number}", days_old=100)
+
+    page = text_of(editor().get(url("policy-detail", container.uid), FORM))
+
+    assert "Sessions: the first 6 of 13" in page
+    assert "Long-term memories: all 4" in page
+
+
 def test_a_preview_is_numbered_and_names_its_victims_by_reason_and_user(container):
     response = editor().post(url("policy-preview", container.uid), FORM, follow=True)
 
@@ -323,7 +358,7 @@ def test_a_memory_exactly_at_its_limit_is_not_a_victim(db):
     container = make_container()
     store(container, a_memory("exact", created_at=NOON - days(365)))
 
-    page = text_of(editor().get(url("policy-detail", container.uid), {**FORM, "max_records_none": "on"}))
+    page = text_of(editor().get(url("policy-detail", container.uid), {**FORM, "max_records": "", "max_records_none": "on"}))
 
     assert "Nothing would go." in page
 

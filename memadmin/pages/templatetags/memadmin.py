@@ -19,6 +19,7 @@ from django.utils.safestring import SafeString, mark_safe
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.lifecycle.totals import Totals, TypeTotals
+from memadmin.lifecycle.warnings import NOUNS
 from memadmin.pages import text as texts
 from memadmin.pages import times, wording
 from memadmin.pages.words import word_named
@@ -116,7 +117,7 @@ def points(millionths: int) -> str:
 @register.filter
 def by_noun(totals: Totals) -> list[tuple[str, TypeTotals]]:
     """The totals of a run, type by type, with the noun of the type."""
-    return [(wording.NOUNS[memory_type], each) for memory_type, each in totals.by_type.items()]
+    return [(NOUNS[memory_type], each) for memory_type, each in totals.by_type.items()]
 
 
 @register.simple_tag
