@@ -37,8 +37,8 @@ def drift_of(run: Run) -> Drift:
     """Return what differs: for a preview by now, for a run that was started by what it met."""
     if run.state == RunState.READY:
         return Drift(added=added_since(run), **_differing(run))
-    met = RunKept.objects.filter(run=run).values_list("why").annotate(Count("seq"))
-    return Drift(added=run.outcome.get("added", 0), **dict(met))
+    met = run.outcome.get("met") or dict(RunKept.objects.filter(run=run).values_list("why").annotate(Count("seq")))
+    return Drift(added=run.outcome.get("added", 0), **met)
 
 
 def added_since(run: Run) -> int:

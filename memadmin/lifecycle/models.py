@@ -1,6 +1,7 @@
 """Retention runs. A preview is a run that nobody has started yet: carrying it out evicts what it named, and nothing else."""
 
 import uuid
+from datetime import datetime
 
 from django.db import models
 from django.db.models import F, Q
@@ -65,7 +66,9 @@ class Run(models.Model):
     cursor = models.BigIntegerField(default=0)  # how many of them have been dealt with
     removed = models.BigIntegerField(default=0)
     kept = models.BigIntegerField(default=0)
-    outcome = models.JSONField(default=dict)  # what has really gone, by type; and what was added since the preview
+    outcome = models.JSONField(
+        default=dict
+    )  # what has really gone, by type; what was added since the preview; what is left of a dropped list
     restored = models.BigIntegerField(default=0)
     error_code = models.CharField(max_length=100, blank=True)
 
@@ -88,6 +91,12 @@ class Run(models.Model):
     def summary(self) -> Totals:
         """What the run was going to evict."""
         return Totals.from_json(self.totals)
+
+    @property
+    def list_dropped_at(self) -> datetime | None:
+        """When the list of victims was dropped; None: it is there."""
+        at = self.outcome.get("list_dropped_at")
+        return datetime.fromisoformat(at) if at else None
 
     @property
     def is_live(self) -> bool:

@@ -1,7 +1,7 @@
 """The night: container after container, one at a time, each planned and then carried out as a run of its own.
 
 An error in one container is recorded with its run, and the next one begins. Then copies go whose last day in the archive is over,
-and previews that nobody started.
+previews that nobody started, and the lists of victims of runs that ended long ago.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memadmin.jobs.parts import do_part
-from memadmin.lifecycle import planning, runs
+from memadmin.lifecycle import dropping, planning, runs
 from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.lifecycle.stepping import advance
 from memadmin.store import configuration, policies, removal
@@ -93,7 +93,7 @@ def _pause(place: Place, *, now: datetime) -> Place:
 
 def prune(*, now: datetime) -> bool:
     """Drop some of what has had its day, and return True when nothing is left of it."""
-    return _prune_archive(now=now) and _prune_previews(now=now)
+    return _prune_archive(now=now) and _prune_previews(now=now) and dropping.drop_some(actor=ACTOR, now=now)
 
 
 def _prune_archive(*, now: datetime) -> bool:

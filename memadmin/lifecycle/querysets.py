@@ -28,6 +28,17 @@ class RunQuerySet(models.QuerySet[Any]):
         """Recorded and not yet carried out, called off or dropped."""
         return self.filter(state="ready")
 
+    def ended(self) -> Self:
+        """Finished, failed or called off."""
+        return self.filter(state__in=["finished", "failed", "cancelled"])
+
+    def finished_before(self, moment: datetime) -> Self:
+        return self.filter(finished_at__lt=moment)
+
+    def with_a_list(self) -> Self:
+        """Whose list of victims has not been dropped."""
+        return self.filter(planned__gt=0).exclude(outcome__has_key="list_dropped_at")
+
     def made_before(self, moment: datetime) -> Self:
         return self.filter(created_at__lt=moment)
 

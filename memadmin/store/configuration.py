@@ -91,6 +91,14 @@ REGISTRY = {
         SettingSpec(
             "retention_throttle_seconds", "Pause between containers (seconds)", "Taken after a container that lost something.", 5, 1, 60
         ),
+        SettingSpec(
+            "victims_keep_days",
+            "Keep lists of victims (days)",
+            "After this time the list of what a run evicted is dropped. The run and its numbers stay.",
+            365,
+            30,
+            3_650,
+        ),
         SettingSpec("preview_keep_days", "Keep previews (days)", "A preview that nobody ran is dropped after this time.", 14, 1, 365),
         SettingSpec(
             "preview_valid_hours", "Preview valid for (hours)", "An older preview must be made anew before it can run.", 24, 1, 720
