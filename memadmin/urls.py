@@ -1,15 +1,45 @@
+"""The addresses of everything. Where a program and a person meet at one, each gets the answer in their own form."""
+
+from django.http import HttpRequest, HttpResponse
 from django.urls import include, path
 
 from memadmin import health
+from memadmin.api import failures
+from memadmin.api.opensearch.endpoints import route
+from memadmin.api.opensearch.info import get_info
+from memadmin.pages import errors
+from memadmin.pages.overview import overview
+
+info = route(GET=get_info)
+
+
+def root(request: HttpRequest) -> HttpResponse:
+    """The overview for people; for a client that comes with credentials and wants no page, the version."""
+    wants_page = "Authorization" not in request.headers or "text/html" in request.headers.get("Accept", "")
+    return overview(request) if wants_page else info(request)
+
+
+root.required_right = overview.required_right  # type: ignore[attr-defined]
 
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("", root, name="overview"),
     path("", include("memadmin.api.urls")),
     path("", include("memadmin.pages.urls")),
 ]
 
-handler400 = "memadmin.pages.errors.bad_request"
+
+def handler400(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return failures.bad_request(request) if failures.is_api(request) else errors.bad_request(request, exception)
+
+
+def handler404(request: HttpRequest, exception: Exception) -> HttpResponse:
+    return failures.not_found(request) if failures.is_api(request) else errors.not_found(request, exception)
+
+
+def handler500(request: HttpRequest) -> HttpResponse:
+    return failures.broken(request) if failures.is_api(request) else errors.broken(request)
+
+
 handler403 = "memadmin.pages.errors.forbidden"
-handler404 = "memadmin.pages.errors.not_found"
-handler500 = "memadmin.pages.errors.broken"

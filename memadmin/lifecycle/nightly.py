@@ -1,7 +1,7 @@
 """The night: container after container, one at a time, each planned and then carried out as a run of its own.
 
-An error in one container is recorded with its run, and the next one begins. Then copies go whose last day in the archive is over,
-previews that nobody started, and the lists of victims of runs that ended long ago.
+An error in one container is recorded with its run, and the next one begins. Then working memories go that no session carries away,
+copies whose last day in the archive is over, previews that nobody started, and the lists of victims of runs that ended long ago.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memadmin.jobs.parts import do_part
-from memadmin.lifecycle import dropping, planning, runs
+from memadmin.lifecycle import dropping, housekeeping, planning, runs
 from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.lifecycle.stepping import advance
-from memadmin.store import configuration, policies, removal
+from memadmin.store import configuration, defaults, policies, removal
 from memadmin.store.models import Archived, Container, PolicyState
 
 ACTOR = "job/nightly"
@@ -33,6 +33,7 @@ class Place:
     run: int | None = None
     pause_until: str | None = None
     done: int = 0
+    tidied: int = 0  # the last container whose lost working memories were looked for
 
     @classmethod
     def read(cls, cursor: Mapping[str, Any] | None) -> Place:
@@ -61,10 +62,12 @@ def may_evict() -> bool:
 
 
 def _open_next(place: Place, *, now: datetime) -> Place | None:
-    """Open the run of the next container that has a policy in force."""
-    container = Container.objects.filter(id__gt=place.after, policy_state=PolicyState.SET).order_by("id").first()
+    """Open the run of the next container that has a policy in force, or gets the default one now."""
+    states = [PolicyState.SET, *([PolicyState.NEVER_SET] if defaults.default_policy() else [])]
+    container = Container.objects.filter(id__gt=place.after, policy_state__in=states).order_by("id").first()
     if container is None:
         return None
+    defaults.stamp(container, actor=ACTOR, now=now)
     version = policies.published(container)
     if version is None:  # opted out this very moment
         return replace(place, after=container.pk)
@@ -76,8 +79,10 @@ def _behind(place: Place, run: Run, *, now: datetime) -> Place:
     """Go on to the next container, after a pause if this one lost something."""
     run.refresh_from_db()
     pause = timedelta(seconds=configuration.value("retention_throttle_seconds"))
-    return Place(
+    return replace(
+        place,
         after=run.container_id,
+        run=None,
         pause_until=(now + pause).isoformat() if run.removed else None,
         done=place.done + 1,
     )
@@ -89,6 +94,14 @@ def _pause(place: Place, *, now: datetime) -> Place:
         return replace(place, pause_until=None)
     time.sleep(min(left, LONGEST_NAP))
     return place if left > LONGEST_NAP else replace(place, pause_until=None)
+
+
+def tidy_next(place: Place, *, now: datetime) -> Place | None:
+    """Remove some of the working memories that no session carries away. None: the containers are done."""
+    container = Container.objects.filter(id__gt=place.tidied, policy_state=PolicyState.SET).order_by("id").first() if may_evict() else None
+    if container is None:
+        return None
+    return replace(place, tidied=container.pk) if housekeeping.tidy(container, actor=ACTOR, now=now) else place
 
 
 def prune(*, now: datetime) -> bool:

@@ -1,0 +1,55 @@
+import pytest
+from django.core.exceptions import SuspiciousOperation
+
+from memadmin.access.roles import Role
+from memadmin.api.opensearch import cluster_settings
+from tests.people import a_browser_of
+from tests.tokens import api_of, make_token, reason_of
+
+pytestmark = pytest.mark.django_db
+
+
+def test_a_client_with_a_token_learns_who_answers():
+    api = api_of("ana")
+
+    answer = api.get("/").json()
+
+    assert (answer["version"]["distribution"], answer["version"]["number"]) == ("opensearch", "3.8.0")
+    assert (api.call("HEAD", "/").status_code, api.call("HEAD", "/").content) == (200, b"")
+    assert api.post("/").status_code == 405
+
+
+def test_a_client_with_a_wrong_token_learns_nothing(client):
+    assert reason_of(client.get("/", headers={"Authorization": "Bearer mem_x"}))[0] == 401
+
+
+def test_a_person_behind_a_proxy_with_a_password_gets_the_overview():
+    answer = a_browser_of(Role.AUDITOR).get("/", headers={"Authorization": "Basic eDp5", "Accept": "text/html,*/*"})
+
+    assert b"Overview" in answer.content
+
+
+@pytest.mark.parametrize(("error", "status"), [(RuntimeError("the text of a memory"), 500), (SuspiciousOperation("x"), 400)])
+def test_what_breaks_answers_in_the_envelope_and_says_nothing(monkeypatch, error, status):
+    def fail(key):
+        raise error
+
+    api = api_of("ana")
+    api.client.raise_request_exception = False
+    monkeypatch.setattr(cluster_settings, "_text", fail)
+
+    answer = api.get("/_cluster/settings?include_defaults=true")
+
+    assert reason_of(answer)[0] == status
+    assert b"memory" not in answer.content
+
+
+def test_an_address_that_no_part_knows_is_no_page(client):
+    assert reason_of(client.get("/api/nothing/at/all/"))[0] == 404
+    assert reason_of(client.get("/_cluster/settings", headers={"Host": "evil.example"}))[0] == 400
+
+
+def test_a_page_that_is_missing_stays_a_page(client):
+    make_token("ana")
+
+    assert b"<html" in client.get("/nothing/").content
