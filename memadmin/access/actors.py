@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from uuid import UUID
 
-from memadmin.access.models import Person
+from memadmin.access.models import ApiToken, Person
 
 
 def actor_of(person: Person) -> str:
@@ -11,17 +11,21 @@ def actor_of(person: Person) -> str:
 
 
 def names_of(actors: Iterable[str]) -> dict[str, str]:
-    """Return what to show for each actor: the name of a person who still has an account, in plain words otherwise. One query."""
+    """Return what to show for each actor: the name of a person or the label of a token, in plain words otherwise. Two queries at most."""
     asked = set(actors)
-    uids = {actor: uid for actor in asked if (uid := _person_uid(actor))}
-    people = {person.uid: str(person) for person in Person.objects.filter(uid__in=uids.values())} if uids else {}
-    return {actor: people.get(uids[actor], "a former account") if actor in uids else _in_words(actor) for actor in asked}
+    people = {actor: uid for actor in asked if (uid := _uid_of(actor, "person"))}
+    tokens = {actor: uid for actor in asked if (uid := _uid_of(actor, "token"))}
+    names = {person.uid: str(person) for person in Person.objects.filter(uid__in=people.values())} if people else {}
+    labels = {token.uid: f"API token {token.label}" for token in ApiToken.objects.filter(uid__in=tokens.values())} if tokens else {}
+    known = {actor: names.get(uid, "a former account") for actor, uid in people.items()}
+    known |= {actor: labels[uid] for actor, uid in tokens.items() if uid in labels}
+    return {actor: known.get(actor) or _in_words(actor) for actor in asked}
 
 
-def _person_uid(actor: str) -> UUID | None:
-    kind, _, rest = actor.partition("/")
+def _uid_of(actor: str, kind: str) -> UUID | None:
+    given, _, rest = actor.partition("/")
     try:
-        return UUID(rest) if kind == "person" else None
+        return UUID(rest) if given == kind else None
     except ValueError:
         return None
 

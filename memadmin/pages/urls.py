@@ -17,6 +17,7 @@ from memadmin.pages import (
     sessions,
     settings_page,
     spared,
+    tokens,
 )
 
 app_name = "pages"
@@ -64,5 +65,9 @@ urlpatterns = [
     path("settings/<str:key>/", settings_page.setting_change, name="setting-change"),
     path("schedules/<str:kind>/", settings_page.schedule_change, name="schedule-change"),
     path("schedules/<str:kind>/run-now/", settings_page.schedule_run_now, name="schedule-run-now"),
+    path("tokens/", tokens.token_list, name="token-list"),
+    path("tokens/new/", tokens.token_new, name="token-new"),
+    path("tokens/create/", tokens.token_create, name="token-create"),
+    path("tokens/<uuid:uid>/revoke/", tokens.token_revoke, name="token-revoke"),
     path("audit/", auditing.audit_list, name="audit-list"),
 ]

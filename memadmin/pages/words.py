@@ -28,6 +28,10 @@ WORDS: dict[str, tuple[Word, ...]] = {
         Word("Namespace", "The keys under which the agent files a memory, such as the user or the agent."),
         Word("Provenance", "Which messages and sessions a memory was made from."),
         Word("Tokens", "The length of a memory as a language model counts it. Where the agent sent no number, it is our estimate."),
+        Word(
+            "API token",
+            "What a program proves itself with. It says what the program may do, in which containers, and whose memories it keeps.",
+        ),
         Word("Orphan", "A working memory whose session has gone."),
         Word("Unattributed", "Memories that name no user. They belong to the container and are not counted as a user."),
     ),
