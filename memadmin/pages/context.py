@@ -33,6 +33,7 @@ NAVIGATION = (
     NavEntry("Containers", "box", "container-list", Right.CONTAINER_VIEW, ("container", "policy", "user", "memory", "session")),
     NavEntry("Runs", "play", "run-list", Right.RUN_VIEW, ("run", "preview", "job", "schedule")),
     NavEntry("Audit", "scroll-text", "audit-list", Right.AUDIT_VIEW, ("audit",)),
+    NavEntry("People", "users", "person-list", Right.PERSON_MANAGE, ("person",)),
     NavEntry("API tokens", "lock", "token-list", Right.TOKEN_MANAGE, ("token",)),
     NavEntry("Settings", "settings", "setting-list", Right.SETTING_VIEW, ("setting",)),
     NavEntry("Help", "circle-question-mark", "help", None, ("help",)),

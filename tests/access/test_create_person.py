@@ -7,6 +7,8 @@ from django.core.management import CommandError, call_command
 
 from memadmin.access.management.commands import create_person as command
 from memadmin.access.models import Person
+from memadmin.access.visibility import visible_containers
+from tests.factories import make_container
 
 pytestmark = pytest.mark.django_db
 
@@ -61,3 +63,24 @@ def test_create_person_refuses_a_login_that_is_taken(monkeypatch):
 
     with pytest.raises(CommandError, match="already"):
         run("Ann", "--role=auditor", monkeypatch=monkeypatch)
+
+
+def test_create_person_gives_the_named_containers_and_no_others(monkeypatch):
+    shop, clinic = make_container("shop"), make_container("clinic")
+    make_container("unseen")
+
+    run("ann", "--role=support", "--container", "shop", str(clinic.uid), monkeypatch=monkeypatch)
+
+    assert set(visible_containers(Person.objects.get())) == {shop, clinic}
+
+
+def test_create_person_makes_nobody_for_a_container_that_is_not_there_or_not_the_only_one(monkeypatch):
+    make_container("twice")
+    make_container("twice")
+
+    with pytest.raises(CommandError, match="There is no container nowhere"):
+        run("ann", "--role=support", "--container", "nowhere", monkeypatch=monkeypatch)
+    with pytest.raises(CommandError, match="2 containers are called twice"):
+        run("ann", "--role=support", "--container", "twice", monkeypatch=monkeypatch)
+
+    assert not Person.objects.exists()

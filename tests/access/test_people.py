@@ -1,12 +1,16 @@
+import json
+
 import pytest
 from django.contrib.auth import authenticate
 from django.db import IntegrityError, transaction
 
 from memadmin.access import people
+from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
-from memadmin.audit.models import AuditEntry
-from tests.factories import NOON
+from memadmin.access.visibility import visible_containers
+from memadmin.audit.models import AuditEntry, AuditPayload
+from tests.factories import NOON, make_container
 from tests.people import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -58,3 +62,70 @@ def test_a_weak_password_is_refused_and_stores_nobody(settings):
     with pytest.raises(people.WeakPassword, match="too short"):
         create(password="1234567")
     assert not Person.objects.exists()
+
+
+def act(verb, person, *more, **details):
+    return verb(person, *more, **{"actor": "person/00000000-0000-0000-0000-000000000009", "now": NOON, **details})
+
+
+def test_a_person_can_be_made_for_some_containers_only():
+    seen = make_container("seen")
+    make_container("unseen")
+
+    person = create(containers=[seen])
+
+    assert list(visible_containers(person)) == [seen]
+    assert json.loads(AuditPayload.objects.get().body) == {"containers": [str(seen.uid)], "roles": ["support"]}
+
+
+def test_a_change_of_roles_and_containers_is_audited_with_before_and_after_and_without_names():
+    container, person = make_container("secret name"), create(name="Ann Example")
+
+    act(people.change_person, person, name="Ann B.", roles=[Role.AUDITOR], containers=[container])
+
+    entry = AuditEntry.objects.get(action="person.changed")
+    body = AuditPayload.objects.get(seq=entry.seq).body
+    assert (person.role_names, person.name, list(visible_containers(person))) == (["Auditor"], "Ann B.", [container])
+    assert json.loads(body)["before"] == {"containers": "all", "roles": ["support"]}
+    assert "Ann" not in body + entry.leaf
+    assert "secret name" not in body + entry.leaf
+
+
+def test_nobody_ends_their_own_administration():
+    boss = create("boss", roles=[Role.ADMINISTRATOR])
+    create("other", roles=[Role.ADMINISTRATOR])
+
+    for attempt in (
+        lambda: act(people.change_person, boss, name="", roles=[Role.SUPPORT], containers=None, actor=actor_of(boss)),
+        lambda: act(people.set_active, boss, False, actor=actor_of(boss)),
+        lambda: act(people.reset_password, boss, actor=actor_of(boss)),
+    ):
+        with pytest.raises(people.OwnAccount):
+            attempt()
+    boss.refresh_from_db()
+    assert boss.is_active
+    assert boss.roles == ["administrator"]
+
+
+def test_the_last_active_administrator_stays():
+    boss, gone = create("boss", roles=[Role.ADMINISTRATOR]), create("gone", roles=[Role.ADMINISTRATOR])
+    act(people.set_active, gone, False)
+
+    with pytest.raises(people.LastAdministrator):
+        act(people.set_active, boss, False)
+    with pytest.raises(people.LastAdministrator):
+        act(people.change_person, boss, name="", roles=[Role.SUPPORT], containers=None)
+
+    act(people.set_active, gone, True)
+    act(people.set_active, boss, False)
+    assert not Person.objects.get(login="boss").is_active
+
+
+def test_a_reset_password_replaces_the_old_one_and_stands_in_no_log():
+    person = create()
+
+    password = act(people.reset_password, person)
+
+    assert authenticate(login="ann", password=PASSWORD) is None
+    assert authenticate(login="ann", password=password) == person
+    assert password not in "".join(AuditEntry.objects.values_list("leaf", flat=True))

@@ -7,6 +7,7 @@ from django.utils import timezone
 from playwright.sync_api import Page
 from pytest_django.live_server_helper import LiveServer
 
+from memadmin.access.models import Person
 from memadmin.access.roles import Role
 from memadmin.demo.loading import load
 from memadmin.demo.recipe import MAIN, Recipe
@@ -34,12 +35,14 @@ def addresses() -> list[str]:
     subject = Subject.objects.of_container(container).attributed().order_by("-archived", "-long_term").first()
     memory = LongTermMemory.objects.filter(subject=subject).first()
     session = Session.objects.filter(subject=subject).first()
+    person = Person.objects.order_by("pk").first()
     run, preview = Run.objects.filter(container=container).order_by("number")
     user, policy = f"/users/{subject.uid}/", f"/containers/{container.uid}/policy/"
-    pages = ["/", "/containers/", "/runs/", "/audit/", "/settings/", "/help/", "/nothing/", f"/containers/{container.uid}/users/"]
+    pages = ["/", "/containers/", "/runs/", "/audit/", "/settings/", "/help/", "/nothing/", "/people/", f"/people/{person.uid}/"]
+    pages += [f"/containers/{container.uid}/users/"]
     pages += [user, f"{user}sessions/", f"{user}history/", f"{user}archive/", f"/memories/{memory.uid}/", f"/sessions/{session.uid}/"]
     pages += [policy, f"{policy}versions/", f"{policy}versions/1/", f"{policy}?base=1&max_records=x&use_relevance=on"]
-    return [*pages, f"/runs/{run.number}/", f"/runs/{preview.number}/"]
+    return [*pages, f"/runs/{run.number}/", f"/runs/{preview.number}/", f"/runs/{preview.number}/spared/"]
 
 
 def findings(page: Page) -> list[str]:

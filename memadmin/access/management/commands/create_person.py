@@ -3,12 +3,15 @@ import sys
 from argparse import ArgumentParser
 from getpass import getpass
 from typing import Any
+from uuid import UUID
 
 from django.core.management.base import BaseCommand, CommandError
+from django.db.models import Q
 from django.utils import timezone
 
 from memadmin.access.people import BadLogin, LoginTaken, WeakPassword, create_person, new_password
 from memadmin.access.roles import Role
+from memadmin.store.models import Container
 
 
 class Command(BaseCommand):
@@ -21,6 +24,13 @@ class Command(BaseCommand):
         parser.add_argument("login")
         parser.add_argument("--role", action="append", required=True, choices=Role.values, help="may be given several times")
         parser.add_argument("--name", default="", help="shown instead of the login")
+        parser.add_argument(
+            "--container",
+            nargs="+",
+            action="extend",
+            metavar="NAME",
+            help="the containers that the person sees (without it all), by name or uid",
+        )
         parser.add_argument("--password-stdin", action="store_true", help="the password is the first line of standard input")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -28,14 +38,30 @@ class Command(BaseCommand):
         given = _given_password(options["password_stdin"])
         password = given or new_password()
         roles = [Role(name) for name in dict.fromkeys(options["role"])]
+        containers = None if options["container"] is None else [_container(name) for name in options["container"]]
+        details = {"roles": roles, "name": options["name"], "containers": containers}
         try:
-            person = create_person(
-                options["login"], roles=roles, name=options["name"], password=password, actor="command/create_person", now=timezone.now()
-            )
+            person = create_person(options["login"], **details, password=password, actor="command/create_person", now=timezone.now())
         except (BadLogin, LoginTaken, WeakPassword) as refusal:
             raise CommandError(str(refusal)) from refusal
         result = {"login": person.login, "uid": str(person.uid), "roles": person.roles, **({} if given else {"password": password})}
         self.stdout.write(json.dumps(result) if options["json"] else "\n".join(_lines(person.login, roles, "" if given else password)))
+
+
+def _container(name: str) -> Container:
+    """Return the container of this name or uid."""
+    try:
+        asked = Q(uid=UUID(name))
+    except ValueError:
+        asked = Q(name=name)
+    found = list(Container.objects.filter(asked).order_by("pk")[:10])
+    if not found:
+        raise CommandError(f"There is no container {name}. The page Containers lists them.")
+    if len(found) > 1:
+        raise CommandError(
+            f"{len(found)} containers are called {name}. Give one of their uids: {', '.join(str(each.uid) for each in found)}"
+        )
+    return found[0]
 
 
 def _given_password(from_stdin: bool) -> str:
