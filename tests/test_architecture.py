@@ -23,7 +23,12 @@ from tests import sources
 MEMORY_MODELS = {"Session", "WorkingMemory", "LongTermMemory", "HistoryEntry"}
 MEMORY_TABLES = {"store_session", "store_workingmemory", "store_longtermmemory", "store_historyentry"}
 KEPT_MODELS = MEMORY_MODELS | {"Container", "Subject"}  # deleting these would take memories along
-DOORS_IN = {"memadmin/store/ingest.py", "memadmin/store/archive.py", "memadmin/store/bulk.py"}  # bulk: what the two others insert with
+DOORS_IN = {
+    "memadmin/store/ingest.py",
+    "memadmin/store/appending.py",
+    "memadmin/store/archive.py",
+    "memadmin/store/bulk.py",
+}  # bulk: what the two others insert with
 DOORS_OUT = {"memadmin/store/removal.py"}
 MAKING = {"create", "acreate", "get_or_create", "update_or_create", "bulk_create"}
 ENDING = {"delete", "adelete", "_raw_delete"}

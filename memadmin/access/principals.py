@@ -24,6 +24,7 @@ class Principal:
     all_access: bool = False
     tenant: str | None = None
     tenancy: bool = False  # multi-tenancy is on: without a tenant nothing is there
+    switched_on: bool = True  # the compatible API is
 
     @property
     def actor(self) -> str:

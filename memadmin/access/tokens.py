@@ -99,16 +99,16 @@ def find(secret: str, *, now: datetime) -> ApiToken | None:
     return token if token and token.works(now) else None
 
 
-def note_use(token: ApiToken, *, now: datetime) -> int:
-    """Count a request, in one statement for all processes, and return how many this minute has seen."""
+def note_use(token: ApiToken, *, now: datetime, requests: int = 1) -> int:
+    """Count requests, in one statement for all processes, and return how many this minute has seen with them."""
     if token.last_used_on != now.date():
         ApiToken.objects.filter(pk=token.pk).update(last_used_on=now.date())
     with connection.cursor() as cursor:
         cursor.execute(
-            "INSERT INTO access_tokenuse (token_id, minute, requests) VALUES (%s, %s, 1) ON CONFLICT (token_id) DO UPDATE SET "
-            "requests = CASE WHEN access_tokenuse.minute = excluded.minute THEN access_tokenuse.requests + 1 ELSE 1 END, "
+            "INSERT INTO access_tokenuse (token_id, minute, requests) VALUES (%s, %s, %s) ON CONFLICT (token_id) DO UPDATE SET "
+            "requests = excluded.requests + CASE WHEN access_tokenuse.minute = excluded.minute THEN access_tokenuse.requests ELSE 0 END, "
             "minute = excluded.minute RETURNING requests",
-            [token.pk, int(now.timestamp() // 60)],
+            [token.pk, int(now.timestamp() // 60), requests],
         )
         return int(cursor.fetchone()[0])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+from dataclasses import replace
 from datetime import datetime
 
 from django.http import HttpRequest
@@ -39,7 +40,8 @@ def authenticate(request: HttpRequest, *, now: datetime) -> Principal:
         raise NotAuthenticated
     settings = configuration.values()
     check_rate(token, limit=settings["api_requests_per_minute"], now=now)
-    return principal_of(token, header=request.headers.get(TENANT_HEADER) or None, tenancy=settings["multi_tenancy_enabled"])
+    principal = principal_of(token, header=request.headers.get(TENANT_HEADER) or None, tenancy=settings["multi_tenancy_enabled"])
+    return replace(principal, switched_on=settings["agentic_memory_enabled"])
 
 
 def _secret(header: str) -> str:

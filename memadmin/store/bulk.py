@@ -29,6 +29,25 @@ def insert_rows(model: type[models.Model], rows: Sequence[Row]) -> None:
             cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", list(values))
 
 
+def insert_row(model: type[models.Model], row: Row) -> int:
+    """Insert one row, given like those of `insert_rows`, and return its key."""
+    statement, preparers = _one(model, tuple(row), connection.vendor)
+    [values] = _prepared([row], list(row), preparers)
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        key: int = cursor.fetchone()[0]
+    return key
+
+
+@functools.lru_cache(maxsize=50)
+def _one(model: type[models.Model], names: tuple[str, ...], vendor: str) -> tuple[str, list[Callable[[Any], Any] | None]]:
+    fields = [_field(model, name) for name in names]
+    columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
+    marks = ", ".join(["%s"] * len(fields))
+    statement = f"INSERT INTO {connection.ops.quote_name(model._meta.db_table)} ({columns}) VALUES ({marks}) RETURNING id"
+    return statement, [_preparer(field) for field in fields]
+
+
 def _copy(statement: str, values: Iterable[Sequence[Any]]) -> None:
     with connection.cursor() as cursor, cursor.copy(statement) as copy:
         for row in values:

@@ -315,13 +315,8 @@ class _Batch:
         return found
 
     def _row(self, model: type[models.Model], item: Incoming, uid: uuid.UUID, **computed: Any) -> dict[str, Any]:
-        """Return every column of a new row: what is computed, else what is given, else the default."""
-        defaults, given = _columns(model, cast(Hashable, type(item)))
-        known = {"container_id": self.container.pk, "subject_id": self.subjects[item.user_id], "uid": uid, "stored_at": self.now}
-        row = {**defaults, **{name: getattr(item, name) for name in given}, **known, **computed}
-        if row.get("last_updated_at", self.now) is None:
-            row["last_updated_at"] = item.created_at
-        return row
+        subject = self.subjects[item.user_id]
+        return row_of(model, item, container_id=self.container.pk, subject_id=subject, uid=uid, stored_at=self.now, **computed)
 
     def _update(self, model: type[models.Model], stored: Mapping[str, Any], changes: Mapping[str, Any], item_type: ItemType) -> bool:
         """Write the changes, if there are any, and count the item."""
@@ -378,6 +373,15 @@ class _Batch:
             if (uid, source.uid) not in known
         ]
         insert_rows(Provenance, rows)
+
+
+def row_of(model: type[models.Model], item: Incoming, **computed: Any) -> dict[str, Any]:
+    """Return every column of a new row: what is computed, else what is given, else the default."""
+    defaults, given = _columns(model, cast(Hashable, type(item)))
+    row = {**defaults, **{name: getattr(item, name) for name in given}, **computed}
+    if row.get("last_updated_at", row) is None:
+        row["last_updated_at"] = item.created_at
+    return row
 
 
 @functools.cache

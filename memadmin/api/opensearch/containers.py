@@ -37,7 +37,7 @@ def create_container(call: Call) -> HttpResponse:
     given = object_of(call.document, "configuration") or {}
     configuration, policy = configuring.new_configuration(given), policies.Given(given)
     cid = _own_id(call.document)
-    check_enabled()
+    check_enabled(call.principal)
     policies.check_switch(policy)
     policies.check_scope(policy, call.principal)
     check_tenant(call.principal)

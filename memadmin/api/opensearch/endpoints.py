@@ -16,7 +16,6 @@ from memadmin.access.scopes import Scope
 from memadmin.api.authentication import authenticate
 from memadmin.api.bodies import read_json
 from memadmin.api.opensearch.errors import EXPECTED, ApiError, forbidden, from_exception, missing_scope
-from memadmin.store import configuration
 from memadmin.store.text import clean
 
 SWITCHED_OFF = "The Agentic Memory APIs are not enabled. To enable, please update the setting plugins.ml_commons.agentic_memory_enabled"
@@ -91,9 +90,9 @@ def _answer(request: HttpRequest, handlers: Mapping[str, Handler], parts: Mappin
     return JsonResponse(answer, json_dumps_params={"indent": 2} if pretty else {})
 
 
-def check_enabled() -> None:
+def check_enabled(principal: Principal) -> None:
     """Raise the answer for a switched-off API."""
-    if not configuration.value("agentic_memory_enabled"):
+    if not principal.switched_on:
         raise forbidden(SWITCHED_OFF)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memadmin.access.principals import Principal, in_tenant, may_use
 from memadmin.api.opensearch.documents import Row
@@ -44,7 +44,7 @@ def container_of(principal: Principal, cid: str, *, denied: str, missing: str = 
 
     One that the token does not list is missing: its bearer has no business knowing that it is there.
     """
-    check_enabled()
+    check_enabled(principal)
     check_tenant(principal)
     container = find_container(cid)
     if container is None or (principal.containers is not None and container.pk not in principal.containers):
@@ -58,9 +58,10 @@ def container_of(principal: Principal, cid: str, *, denied: str, missing: str = 
 
 def find_container(cid: str) -> Container | None:
     """Return the container with this id on the wire, whoever may see it."""
-    found = Container.objects.standing().filter(external_id=cid).first()
     uid = uid_of(cid)
-    return found or (Container.objects.standing().filter(uid=uid).first() if uid else None)
+    named = Q(external_id=cid) | Q(uid=uid) if uid else Q(external_id=cid)
+    found: list[Container] = list(Container.objects.standing().filter(named))
+    return next((container for container in found if container.external_id == cid), found[0] if found else None)
 
 
 def rows_of(principal: Principal, container: Container, item_type: ItemType) -> QuerySet[Any]:

@@ -35,7 +35,7 @@ Result = TypeVar("Result")
 @endpoint(Scope.CONTAINER_READ)
 def search_containers(call: Call) -> dict[str, Any]:
     began = time.monotonic()
-    check_enabled()
+    check_enabled(call.principal)
     check_tenant(call.principal)
     search = asked(parse_search, call.document or {})
     rows = visible_containers(call.principal)
