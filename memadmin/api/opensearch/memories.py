@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any
 
 from django.db import transaction
@@ -63,8 +62,10 @@ def add_working(call: Call, cid: str) -> dict[str, Any]:
 def _store(call: Call, container: Container, item: IncomingWorking) -> WorkingMemory:
     memory = writing.add_working(container, item, actor=call.principal.actor, now=call.now)
     if item.infer:
-        with suppress(jobs.NoModel):  # the payload is stored all the same
+        try:
             jobs.request(memory, actor=call.principal.actor, now=call.now)
+        except jobs.NoModel:
+            raise bad_argument(reading.NO_MODEL) from None
     return memory
 
 

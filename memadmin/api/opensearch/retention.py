@@ -57,7 +57,7 @@ def dry_run(call: Call, cid: str) -> dict[str, Any]:
 @endpoint(Scope.RETENTION_PREVIEW)
 def dry_run_all(call: Call) -> dict[str, Any]:
     """Of the containers that the token reaches; how many others there are is not told."""
-    check_enabled()
+    check_enabled(call.principal)
     check_tenant(call.principal)
     reached = visible_containers(call.principal).order_by("id")
     results = [preview(container, now=call.now) for container in reached[:MOST_CONTAINERS]]
@@ -68,7 +68,7 @@ def dry_run_all(call: Call) -> dict[str, Any]:
 
 @endpoint(Scope.RETENTION_RUN)
 def execute(call: Call) -> dict[str, Any]:
-    check_enabled()
+    check_enabled(call.principal)
     if not call.principal.all_access or call.principal.containers is not None:
         raise forbidden(ADMINISTRATORS_ONLY)
     if call.document is not None:

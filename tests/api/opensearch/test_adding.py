@@ -135,11 +135,21 @@ def test_c21_a_container_without_sessions_stores_the_payload_alone(api):
     assert not Session.objects.exists()
 
 
-def test_c22_a_strategy_that_does_not_fit_is_passed_over(api):
+def test_c22_a_strategy_that_does_not_fit_is_passed_over(api, settings):
+    settings.LLM_URL = "http://127.0.0.1:9/v1"
     models = {"llm_id": "m", "embedding_model_type": "SPARSE_ENCODING", "embedding_model_id": "e"}
     cid = create(api, **models, strategies=[{"type": "SEMANTIC", "namespace": ["team_id"], "enabled": False}])
 
     assert add(api, cid, infer=True)["working_memory_id"]
+
+
+def test_inference_without_an_endpoint_is_refused_and_nothing_is_stored(api):
+    cid = create(api, llm_id="m")
+
+    answer = api.post(f"/{cid}/memories", {"messages": SAID, "namespace": {"user_id": "bob"}, "infer": True})
+
+    assert reason_of(answer) == (400, "illegal_argument_exception", "infer=true requires llm_model_id to be configured in memory storage")
+    assert not WorkingMemory.objects.exists()
 
 
 def test_a_conversation_without_session_gets_one_where_a_model_would_summarise_it(api):
@@ -200,13 +210,12 @@ def test_add_without_body(api, cid):
     assert reason_of(api.post(f"/{cid}/memories")) == (400, "i_o_exception", "Add memory request has empty body")
 
 
-@pytest.mark.parametrize(("address", "queued"), [("http://127.0.0.1:9/v1", 1), (None, 0)])
-def test_inference_is_queued_where_the_installation_has_a_model_and_passed_over_elsewhere(api, settings, address, queued):
-    settings.LLM_URL = address
+def test_inference_is_queued_where_it_is_asked_for(api, settings):
+    settings.LLM_URL = "http://127.0.0.1:9/v1"
     cid = create(api, llm_id="m")
 
     add(api, cid, infer=True)
     add(api, cid)
 
     assert WorkingMemory.objects.count() == 2
-    assert Job.objects.filter(kind="infer").count() == queued
+    assert Job.objects.filter(kind="infer").count() == 1
