@@ -122,6 +122,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
 ]
+# Gunicorn's own variable: whose word on the client's address is believed. From the same machine it always is.
+TRUSTED_PROXIES = [each.strip() for each in (env_text("FORWARDED_ALLOW_IPS") or "").split(",") if each.strip()]
 LOGIN_URL = "pages:login"
 LOGIN_REDIRECT_URL = "pages:overview"
 LOGOUT_REDIRECT_URL = "pages:login"

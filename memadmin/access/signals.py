@@ -5,15 +5,15 @@ from typing import Any
 from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
 from django.db import transaction
 from django.dispatch import receiver
+from django.http import HttpRequest
 from django.utils import timezone
 
 from memadmin.access.actors import actor_of
-from memadmin.access.models import Person
+from memadmin.access.models import Person, tidy_login
+from memadmin.access.throttling import actor_at, target_of
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import Outcome
-
-NOBODY = "system/login"
 
 
 @receiver(user_logged_in)
@@ -31,16 +31,10 @@ def note_logout(sender: Any, user: Person | None, **details: Any) -> None:
 
 @receiver(user_login_failed)
 @transaction.atomic
-def note_failure(sender: Any, credentials: dict[str, Any], **details: Any) -> None:
+def note_failure(sender: Any, credentials: dict[str, Any], request: HttpRequest | None = None, **details: Any) -> None:
     """Name the account, never what was typed: people type passwords into the wrong field."""
-    person = _person_called(str(credentials.get("login", "")))
-    target = actor_of(person) if person else "person/unknown"
+    login, now = str(credentials.get("login", "")), timezone.now()
+    person = Person.objects.filter(login=tidy_login(login)).first()
     code = "unknown_login" if person is None else "wrong_password" if person.is_active else "inactive"
-    log.append(Action.LOGIN_FAILED, actor=NOBODY, target=target, at=timezone.now(), outcome=Outcome.REFUSED, reason_code=code)
-
-
-def _person_called(login: str) -> Person | None:
-    try:
-        return Person.objects.get_by_natural_key(login)
-    except Person.DoesNotExist:
-        return None
+    actor, target, refused = actor_at(request, now=now), target_of(login), Outcome.REFUSED
+    log.append(Action.LOGIN_FAILED, actor=actor, target=target, at=now, outcome=refused, reason_code=code)

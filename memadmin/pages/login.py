@@ -1,5 +1,7 @@
 """Signing in and out, and the colour theme, which works for everybody."""
 
+from datetime import timedelta
+from math import ceil
 from typing import Any
 
 from django import forms
@@ -10,10 +12,12 @@ from django.db import transaction
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from memadmin.access import throttling
 from memadmin.access.models import Person
 from memadmin.pages.context import THEME_COOKIE, THEMES, home_url
 from memadmin.pages.decorators import is_ours, open_to_all
@@ -33,6 +37,7 @@ class LoginForm(forms.Form):
         widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
     )
     person: Person
+    wait: timedelta | None = None
 
     def __init__(self, *args: Any, request: HttpRequest, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -41,6 +46,11 @@ class LoginForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         data = self.cleaned_data
         if "login" in data and "password" in data:
+            self.wait = throttling.wait_before(data["login"], self._request, now=timezone.now())
+            if self.wait:
+                raise forms.ValidationError(
+                    f"Too many failed attempts. Wait {_minutes(self.wait)} and try again, or ask an administrator for a new password."
+                )
             person = authenticate(self._request, login=data["login"], password=data["password"])
             if not isinstance(person, Person):
                 # One sentence for every cause: which of the two was wrong, or that the account is closed, helps a guesser only.
@@ -62,10 +72,22 @@ def login(request: HttpRequest) -> HttpResponse:
         return render(request, "login/login.html", {"form": LoginForm(request=request), "next": back})
     form = LoginForm(request.POST, request=request)
     if not form.is_valid():
-        return render(request, "login/login.html", {"form": form, "next": back}, status=422)
+        return _refused(request, form, back)
     with transaction.atomic():  # no session without its audit entry
         start_session(request, form.person)
     return HttpResponseRedirect(back or home_url(form.person))
+
+
+def _refused(request: HttpRequest, form: LoginForm, back: str) -> HttpResponse:
+    response = render(request, "login/login.html", {"form": form, "next": back}, status=429 if form.wait else 422)
+    if form.wait:
+        response["Retry-After"] = str(ceil(form.wait.total_seconds()))
+    return response
+
+
+def _minutes(wait: timedelta) -> str:
+    minutes = ceil(wait.total_seconds() / 60)
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"
 
 
 @require_POST
