@@ -14,7 +14,7 @@ from django.db.models import F
 from memadmin.store.models import Subject, WorkingMemory
 from memadmin.store.querysets import SessionQuerySet
 
-MOST_ENTRIES = 10_000
+MOST_ENTRIES = 20_000
 MOST_CHARACTERS = 20_000_000
 AT_ONCE = 500
 TEXT_KEYS = ("text", "content_text")  # where the words of a content part stand
