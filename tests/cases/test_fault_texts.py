@@ -10,7 +10,7 @@ from retention.policy import parse_policy
 from tests.cases.governing import form, post, under, words
 from tests.cases.seen import look, pages_about
 from tests.factories import ACTOR, NOON, a_change, a_memory, a_message, a_pin, a_session, make_container, make_memory, store, subject_of
-from tests.runs import preview
+from tests.runs import carry_out, preview
 from tests.transfer.running import export_memories, import_memories, write_lines
 
 pytestmark = pytest.mark.django_db
@@ -276,3 +276,58 @@ def test_what_no_database_stores_is_refused_in_a_form_in_words(reader, boss, vie
 
     assert answer.status_code == 422
     assert "Null characters are not allowed." in words(answer)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        0,
+        True,
+        "text",
+        "",
+        [],
+        [[]],
+        [None, 1, "two", {"a": [None]}],
+        {},
+        {"": None},
+        {"content": 7},
+        {"role": [], "content": {"a": {}}},
+        1.5e308,
+        10**40,
+        "\u202e\x1b[31m",
+    ],
+    ids=lambda value: ascii(value)[:24],
+)
+def test_f46_a_value_of_any_shape_in_any_field_is_drawn_searched_and_exported(reader, boss, tmp_path, value):
+    container = under(ttl_days=1, max_tokens=5)
+    both = [{"role": value, "content": value}, {"content": [value, {"type": value, "text": value}, {"url": value}], "author": value}]
+    store(
+        container,
+        a_session(state=value, metadata=value, agents=value, additional_info=value, namespace=value),
+        a_message(
+            messages=[{"content_text": value}],
+            metadata=value,
+            tags=value,
+            parameters=value,
+            structured_data=value,
+            structured_data_blob=value,
+            event=value,
+        ),
+        a_message(messages=both),
+        a_memory(parts=value, metadata=value, tags=value, namespace=value, days_old=2),
+        a_change(before=value, after=value, tags=value),
+    )
+    subject = subject_of(container)
+
+    pages = list(pages_about(reader, subject))
+    pages += [("search", look(reader, view, subject.uid, q="text")) for view in ("user-memories", "user-sessions")]
+    pages += [
+        ("run", look(boss, "run-detail", carry_out(preview(container)).number)),
+        ("archive", look(reader, "user-archive", subject.uid)),
+    ]
+    export_memories(tmp_path / "e", "--container", "pharmacy")
+
+    assert not [view for view, page in pages if page.status != 200 or page.foreign()]
+    done = import_memories("jsonl", tmp_path / "e", "--report", tmp_path / "report", container="again")
+    assert done.code == 0, (tmp_path / "report").read_text()
