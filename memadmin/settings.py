@@ -166,6 +166,24 @@ LLM_TIMEOUT_SECONDS = env_int("LLM_TIMEOUT_SECONDS", 20, low=1, high=25)  # a jo
 # Off: a webhook may reach public addresses over HTTPS only, so that a subscriber cannot make us knock inside our own network.
 WEBHOOKS_TO_PRIVATE_NETWORKS = env_bool("WEBHOOKS_TO_PRIVATE_NETWORKS", False)
 
+REST_FRAMEWORK = {
+    "EXCEPTION_HANDLER": "drf_standardized_errors.handler.exception_handler",
+    "DEFAULT_SCHEMA_CLASS": "memadmin.api.v1.description.Described",
+    "UNAUTHENTICATED_USER": None,
+    "URL_FORMAT_OVERRIDE": None,
+}
+DRF_STANDARDIZED_ERRORS = {
+    "EXCEPTION_HANDLER_CLASS": "memadmin.api.v1.problems.Handler",
+    "EXCEPTION_FORMATTER_CLASS": "memadmin.api.v1.problems.Formatter",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "memadmin",
+    "DESCRIPTION": "Memories of AI agents: written, recalled, governed.",
+    "VERSION": "1",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+}
+
 Q_CLUSTER = {
     "name": "memadmin",
     "orm": "default",

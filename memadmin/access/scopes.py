@@ -17,6 +17,8 @@ class Scope(TextChoices):
     POLICY_WRITE = "policy.write", "change retention policies"
     RETENTION_PREVIEW = "retention.preview", "see what retention would evict"
     RETENTION_RUN = "retention.run", "start the retention job"
+    RETENTION_RESTORE = "retention.restore", "restore what retention evicted"
+    EXPORT_MAKE = "export.make", "export memories"
     SETTING_READ = "setting.read", "read settings"
     SETTING_WRITE = "setting.write", "change settings"
 

@@ -2,4 +2,4 @@
 
 from django.urls import include, path
 
-urlpatterns = [path("", include("memadmin.api.opensearch.urls"))]
+urlpatterns = [path("", include("memadmin.api.v1.urls")), path("", include("memadmin.api.opensearch.urls"))]

@@ -32,12 +32,14 @@ class NothingDeleted(Exception):
 
 
 @transaction.atomic
-def delete_item(item_type: ItemType, item: Item, *, actor: str, now: datetime) -> None:
+def delete_item(item_type: ItemType, item: Item, *, actor: str, now: datetime, reason: str = "") -> None:
     """Delete one session or memory, also a pinned one. The messages of a session stay. Raises NothingDeleted."""
     gone = remove_by_hand(item_type, [item.pk])
     if not gone.items:
         raise NothingDeleted("This is held for a legal reason, or it is gone already.")
-    log.append(Action.ITEM_DELETED, actor=actor, target=f"{item_type}/{item.uid}", at=now, counts={"pinned": gone.pinned})
+    payload = {"reason": reason} if reason else None
+    target = f"{item_type}/{item.uid}"
+    log.append(Action.ITEM_DELETED, actor=actor, target=target, at=now, counts={"pinned": gone.pinned}, payload=payload)
 
 
 @transaction.atomic

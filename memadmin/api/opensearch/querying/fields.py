@@ -17,11 +17,11 @@ from django.db.models import BooleanField, Case, Expression, ExpressionWrapper, 
 from django.db.models.lookups import Exact, GreaterThanOrEqual, In, IsNull, LessThanOrEqual, Regex
 
 from memadmin.api.opensearch.querying import moments
-from memadmin.api.opensearch.querying.globs import lowered
+from memadmin.api.opensearch.querying.globs import lowered, word_form
 from memadmin.api.opensearch.querying.leaves import ColumnTest, LeafTest, MessageText
 from memadmin.api.opensearch.querying.queries import Like, Match, QueryRefused, Range, Scalar, as_text, needed
 from memadmin.api.opensearch.querying.text_tests import TextTest
-from memadmin.api.opensearch.querying.words import glob_pattern, word_pattern, words_of
+from memadmin.recall.words import word_pattern, words_of
 
 EVERYTHING = Q(pk__isnull=False)
 NOTHING = Q(pk__in=[])
@@ -234,7 +234,7 @@ class Moment(Field):
 
 @dataclass(frozen=True)
 class Text(Field):
-    """A text that is cut into words, see `words`. `messages`: the column holds messages, and their texts count."""
+    """A text that is cut into words, see `recall.words`. `messages`: the column holds messages, and their texts count."""
 
     column: str
     messages: bool = False
@@ -247,7 +247,7 @@ class Text(Field):
 
     def like(self, clause: Like) -> Q:
         glob = tuple(lowered(piece) if clause.any_case and isinstance(piece, str) else piece for piece in clause.glob)
-        return self._has(glob_pattern(glob))
+        return self._has(word_form(glob))
 
     def exists(self) -> Q:
         if self.messages:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from memadmin.api.opensearch.querying.queries import Glob, QueryRefused, Wild
+from memadmin.recall.words import any_case, between, fold, is_cut, is_dense, whole
 
 LONGEST = 1_000  # characters
 MOST_STARS = 8
@@ -80,3 +81,17 @@ def matches(glob: Glob, text: str) -> bool:
         else:
             return False
     return all(unit is Wild.ANY for unit in units[at:])
+
+
+def word_form(glob: Glob) -> str | None:
+    """Return the expression for a word of this form; None where there can be none. Words of scripts without blanks have no forms."""
+    parts = []
+    for piece in glob:
+        if isinstance(piece, Wild):
+            parts.append(f"[^{between()}]" + ("*" if piece is Wild.ANY else ""))
+        elif any(is_dense(letter) or is_cut(letter) or fold(letter) != letter for letter in piece):
+            return None
+        else:
+            parts.append("".join(any_case(letter) for letter in piece))
+    # Only stars and nothing else would find the empty word between any two cuts.
+    return whole("".join(parts) if set(glob) != {Wild.ANY} else f"[^{between()}]+")

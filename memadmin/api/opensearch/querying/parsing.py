@@ -22,7 +22,7 @@ from memadmin.api.opensearch.querying.queries import (
     Terms,
     as_text,
 )
-from memadmin.api.opensearch.querying.words import words_of
+from memadmin.recall.words import words_of
 from memadmin.store.text import clean
 
 DEEPEST = 20  # queries inside queries

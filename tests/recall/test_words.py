@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from memadmin.api.opensearch.querying.words import word_pattern, words_of
+from memadmin.recall.words import word_pattern, words_of
 
 
 @pytest.mark.parametrize(

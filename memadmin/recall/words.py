@@ -12,8 +12,6 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator
 
-from memadmin.api.opensearch.querying.queries import Glob, Wild
-
 _DENSE = (
     (0x0E00, 0x0EFF),
     (0x1100, 0x11FF),
@@ -36,7 +34,7 @@ def words_of(text: str) -> list[str]:
 def _cut(text: str) -> Iterator[str]:
     word = ""
     for letter in text:
-        if is_dense(letter) or _is_cut(letter):
+        if is_dense(letter) or is_cut(letter):
             if word:
                 yield word
             word = ""
@@ -64,7 +62,8 @@ def is_dense(letter: str) -> bool:
 
 
 @functools.lru_cache(maxsize=65_536)
-def _is_cut(letter: str) -> bool:
+def is_cut(letter: str) -> bool:
+    """True for a character that parts words and is in none."""
     return letter != "_" and unicodedata.category(letter).startswith(_CUTTING)
 
 
@@ -72,28 +71,16 @@ def word_pattern(word: str) -> str | None:
     """Return the expression that finds a word as `words_of` gives it; None for what is no such word and so stands nowhere."""
     if words_of(word) != [word]:
         return None
-    return _escaped(word) if is_dense(word[0]) else _whole("".join(_any_case(letter) for letter in word))
+    return _escaped(word) if is_dense(word[0]) else whole("".join(any_case(letter) for letter in word))
 
 
-def glob_pattern(glob: Glob) -> str | None:
-    """Return the expression for a word of this form; None where there can be none. Words of scripts without blanks have no forms."""
-    parts = []
-    for piece in glob:
-        if isinstance(piece, Wild):
-            parts.append(f"[^{_between()}]" + ("*" if piece is Wild.ANY else ""))
-        elif any(is_dense(letter) or _is_cut(letter) or fold(letter) != letter for letter in piece):
-            return None
-        else:
-            parts.append("".join(_any_case(letter) for letter in piece))
-    # Only stars and nothing else would find the empty word between any two cuts.
-    return _whole("".join(parts) if set(glob) != {Wild.ANY} else f"[^{_between()}]+")
+def whole(inner: str) -> str:
+    """Return the expression for something that is not a part of a longer word."""
+    return rf"(\A|[{between()}]){inner}(\Z|[{between()}])"
 
 
-def _whole(inner: str) -> str:
-    return rf"(\A|[{_between()}]){inner}(\Z|[{_between()}])"
-
-
-def _any_case(letter: str) -> str:
+def any_case(letter: str) -> str:
+    """Return the expression for a character in all its cases."""
     forms = _forms().get(letter, letter)
     return _escaped(letter) if len(forms) == 1 else f"[{''.join(map(_escaped, forms))}]"
 
@@ -114,9 +101,9 @@ def _forms() -> dict[str, str]:
 
 
 @functools.cache
-def _between() -> str:
+def between() -> str:
     """Return, as ranges, every character that is no part of a longer word."""
-    codes = [code for code in range(1, 0x1FB00) if code not in _SURROGATES and (is_dense(chr(code)) or _is_cut(chr(code)))]
+    codes = [code for code in range(1, 0x1FB00) if code not in _SURROGATES and (is_dense(chr(code)) or is_cut(chr(code)))]
     ranges: list[list[int]] = []
     for code in codes:
         if ranges and ranges[-1][1] == code - 1:

@@ -1,0 +1,179 @@
+"""Retention: what a policy would evict, numbered runs and their victims, the archive and the way back. All of it needs all access."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import QuerySet
+from drf_spectacular.utils import extend_schema
+from rest_framework import exceptions
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from memadmin.access.scopes import Scope
+from memadmin.access.visibility import visible_containers
+from memadmin.api.v1 import inputs, paging, rendering, shapes
+from memadmin.api.v1.base import ApiView, check_all_access, principal_of, valid, whole_container
+from memadmin.api.v1.idempotency import Done, answer_once
+from memadmin.api.v1.problems import Conflict
+from memadmin.lifecycle import planning, restoring, runs
+from memadmin.lifecycle.models import Run, RunKept, RunVictim, Trigger
+from memadmin.store import policies
+from memadmin.store.models import Archived, Container, PolicyVersion, Subject
+from retention.policy import RetentionPolicy, digest, parse_policy
+
+
+def policy_to_judge(container: Container, given: dict[str, Any]) -> tuple[RetentionPolicy, PolicyVersion | None]:
+    """Return the policy of the request, or the one in force, with its version. Raises InvalidPolicy and Conflict."""
+    in_force = policies.published(container)
+    if given.get("policy") is None:
+        if in_force is None:
+            raise Conflict("No policy is in force for this container. Give one in `policy`.", code="no_policy")
+        return policies.parse(in_force), in_force
+    policy = parse_policy(given["policy"])
+    return policy, in_force if in_force and in_force.digest == digest(policy) else None
+
+
+class Preview(ApiView):
+    scopes = {"POST": Scope.RETENTION_PREVIEW}
+
+    @extend_schema(request=inputs.PolicyToTry, responses={200: shapes.Preview})
+    def post(self, request: Request, cid: str) -> Response:
+        """Say what a policy, saved or not, would evict now, with the first victims. Nothing is stored or evicted."""
+        container, given = whole_container(request, cid), valid(inputs.PolicyToTry, request.data)
+        policy, _ = policy_to_judge(container, given)
+        estimate = planning.estimate(container, policy, now=self.now, limit=given["limit"])
+        uids = user_uids(victim.subject_id for victim in estimate.first)
+        return Response(
+            {
+                "totals": estimate.totals.as_json(),
+                "warnings": [{"code": one.code, "text": one.text, "loud": one.loud} for one in estimate.warnings],
+                "items": [rendering.victim(victim, uids[victim.subject_id]) for victim in estimate.first],
+            }
+        )
+
+
+class Runs(ApiView):
+    scopes = {"GET": Scope.RETENTION_PREVIEW, "POST": Scope.RETENTION_PREVIEW}
+
+    @extend_schema(parameters=[inputs.ListQuery], responses=shapes.page_of(shapes.RunShape))
+    def get(self, request: Request, cid: str) -> Response:
+        """List the previews and runs of a container, the newest first."""
+        container, query = whole_container(request, cid), valid(inputs.ListQuery, request.query_params)
+        rows = Run.objects.of_container(container).select_related("container", "policy_version")
+        page = paging.by_id(rows, query, descending=True, id_field="number")
+        return paging.listed(paging.in_order(rows, page), page, rendering.run)
+
+    @extend_schema(request=inputs.NewRun, responses={201: shapes.RunShape})
+    def post(self, request: Request, cid: str) -> Response:
+        """Record a numbered preview: which items a policy evicts, one by one. It evicts nothing until it is started."""
+        container, given = whole_container(request, cid), valid(inputs.NewRun, request.data)
+
+        def act() -> Done:
+            policy, version = policy_to_judge(container, given)
+            actor = principal_of(request).actor
+            run = planning.plan(container, policy, now=self.now, trigger=Trigger.PREVIEW, actor=actor, policy_version=version)
+            return Done(201, str(run.number))
+
+        return answer_once(request, act, lambda number: rendering.run(run_of(request, int(number))), now=self.now)
+
+
+def run_of(request: Request, number: int) -> Run:
+    """Return a run of a container that the token may use. Raises NotFound and PermissionDenied."""
+    rows = Run.objects.of_containers(visible_containers(principal_of(request))).select_related("container", "policy_version")
+    run: Run | None = rows.filter(pk=number).first() if number < 2**63 else None
+    if run is None:
+        raise exceptions.NotFound
+    check_all_access(request)
+    return run
+
+
+class OneRun(ApiView):
+    scopes = {"GET": Scope.RETENTION_PREVIEW}
+
+    @extend_schema(responses=shapes.RunShape)
+    def get(self, request: Request, number: int) -> Response:
+        """Read one run: its state, what it was going to evict and what has gone."""
+        return Response(rendering.run(run_of(request, number)))
+
+
+class Victims(ApiView):
+    scopes = {"GET": Scope.RETENTION_PREVIEW}
+
+    @extend_schema(parameters=[inputs.ListQuery], responses=shapes.page_of(shapes.Victim))
+    def get(self, request: Request, number: int) -> Response:
+        """List the victims of a run in the order in which they go. It holds no text."""
+        run, query = run_of(request, number), valid(inputs.ListQuery, request.query_params)
+        victims = RunVictim.objects.of_run(run)
+        page = paging.by_id(victims, query, id_field="seq")
+        found = list(victims.filter(seq__in=page.ids).in_order())
+        uids = user_uids(victim.subject_id for victim in found)
+        kept = dict(RunKept.objects.filter(run=run, seq__in=page.ids).values_list("seq", "why"))
+        return paging.listed(found, page, lambda row: rendering.victim(row, uids[row.subject_id], kept.get(row.seq)))
+
+
+class RunStart(ApiView):
+    scopes = {"POST": Scope.RETENTION_RUN}
+
+    @extend_schema(request=inputs.Nothing, responses={202: shapes.RunShape})
+    def post(self, request: Request, number: int) -> Response:
+        """Have a worker carry out a preview, exactly as it was recorded."""
+        run = run_of(request, number)
+        valid(inputs.Nothing, request.data)
+
+        def act() -> Done:
+            runs.start(run, actor=principal_of(request).actor, now=self.now)
+            return Done(202, str(number))
+
+        return answer_once(request, act, lambda _: rendering.run(run_of(request, number)), now=self.now)
+
+
+class RunRestore(ApiView):
+    scopes = {"POST": Scope.RETENTION_RESTORE}
+
+    @extend_schema(request=inputs.Nothing, responses={202: shapes.RunShape})
+    def post(self, request: Request, number: int) -> Response:
+        """Have a worker put back what a run evicted, as far as the archive has it."""
+        run = run_of(request, number)
+        valid(inputs.Nothing, request.data)
+
+        def act() -> Done:
+            runs.restore_run(run, actor=principal_of(request).actor, now=self.now)
+            return Done(202, str(number))
+
+        return answer_once(request, act, lambda _: rendering.run(run_of(request, number)), now=self.now)
+
+
+class Archive(ApiView):
+    scopes = {"GET": Scope.MEMORY_READ}
+
+    @extend_schema(parameters=[inputs.UserQuery], responses=shapes.page_of(shapes.ArchivedShape))
+    def get(self, request: Request, cid: str) -> Response:
+        """List what was evicted and can still be restored, in the order of eviction. It holds no text."""
+        container, query = whole_container(request, cid), valid(inputs.UserQuery, request.query_params)
+        rows = Archived.objects.filter(container=container).restorable(self.now).select_related("subject").defer("payload")
+        if "user_id" in query:
+            rows = rows.filter(subject__user_id=query["user_id"])
+        page = paging.by_id(rows, query)
+        return paging.listed(paging.in_order(rows, page), page, rendering.archived)
+
+
+class ArchiveRestore(ApiView):
+    scopes = {"POST": Scope.RETENTION_RESTORE}
+
+    @extend_schema(request=inputs.Nothing, responses={200: shapes.RestoredShape})
+    def post(self, request: Request, cid: str, uid: UUID) -> Response:
+        """Put one evicted item back, as it was. Where it has come back by itself meanwhile, its newer form stays."""
+        container = whole_container(request, cid)
+        valid(inputs.Nothing, request.data)
+        copies: QuerySet[Archived] = Archived.objects.filter(container=container, uid=uid).restorable(self.now)
+        copy = copies.first()
+        if copy is None:
+            raise exceptions.NotFound
+        restored = restoring.restore_item(copy, actor=principal_of(request).actor, now=self.now)
+        return Response({"items": restored.items, "already_there": restored.already_there})
+
+
+def user_uids(subjects: Any) -> dict[int, UUID]:
+    return dict(Subject.objects.filter(pk__in=set(subjects)).values_list("pk", "uid"))

@@ -1,0 +1,138 @@
+"""What requests may say. Fields that nobody knows are refused, so that a slip of the pen is not taken for an answer."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from rest_framework import serializers
+
+from memadmin.store.identity import MAX_ID_LENGTH
+from memadmin.store.models import HistoryAction
+from memadmin.transfer.decoding import LONGEST_TEXT
+from memadmin.transfer.times import EARLIEST_YEAR
+
+MOST_LISTED = 100
+LATEST_YEAR = 9998  # a zone could carry a later one over the end of the calendar
+
+
+class Text(serializers.CharField):
+    """A text exactly as written, blanks at its ends too."""
+
+    def __init__(self, *, longest: int, **options: Any) -> None:
+        super().__init__(max_length=longest, trim_whitespace=False, **options)
+
+
+class Id(Text):
+    def __init__(self, **options: Any) -> None:
+        super().__init__(longest=MAX_ID_LENGTH, **options)
+
+
+class Time(serializers.DateTimeField):
+    def to_internal_value(self, value: Any) -> datetime:
+        time: datetime = super().to_internal_value(value)
+        if not EARLIEST_YEAR <= time.year <= LATEST_YEAR:
+            raise serializers.ValidationError(f"A time lies between the years {EARLIEST_YEAR} and {LATEST_YEAR}.")
+        return time.astimezone(UTC)
+
+
+class Input(serializers.Serializer[Any]):
+    def to_internal_value(self, data: Any) -> Any:
+        unknown = sorted(set(data) - set(self.fields)) if isinstance(data, dict) else []
+        if unknown:
+            raise serializers.ValidationError({name[:100]: ["There is no such field."] for name in unknown[:10]})
+        return super().to_internal_value(data)
+
+
+class NewMemory(Input):
+    """A long-term memory. `id`: the writer's own id of it. Without a user it belongs to nobody in particular."""
+
+    text = Text(longest=LONGEST_TEXT)
+    user_id = Id(required=False, allow_null=True, allow_blank=True)
+    id = Id(required=False)
+    tags = serializers.DictField(required=False)
+    metadata = serializers.DictField(required=False)
+    namespace = serializers.DictField(required=False)
+    importance = serializers.FloatField(required=False, min_value=0, max_value=1)
+    strategy_id = Id(required=False)
+    strategy_type = Text(longest=64, required=False)
+    fact_key = Id(required=False)
+    author = Id(required=False)
+    created_at = Time(required=False)
+
+
+class MemoryChange(Input):
+    """`revision` is that of the version which the change was made from."""
+
+    revision = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
+    text = Text(longest=LONGEST_TEXT, required=False)
+    tags = serializers.DictField(required=False)
+
+
+class NewPin(Input):
+    reason = serializers.CharField(max_length=2_000)
+    review_on = serializers.DateField(required=False, allow_null=True)
+
+
+class NewHistory(Input):
+    """An entry in the history of a long-term memory, which need not be there any more."""
+
+    memory_uid = serializers.UUIDField()
+    action = serializers.ChoiceField(HistoryAction.choices)
+    user_id = Id(required=False, allow_null=True, allow_blank=True)
+    before = serializers.DictField(required=False, allow_null=True)
+    after = serializers.DictField(required=False, allow_null=True)
+    created_at = Time(required=False)
+
+
+class Question(Input):
+    """`query`: what is asked; without one the best memories by score come."""
+
+    user_id = Id(allow_null=True, allow_blank=True)
+    query = Text(longest=10_000, required=False, allow_blank=True)
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=50, default=10)
+
+
+class PolicyToTry(Input):
+    """A policy that need not be saved: `{"retention": {type: {retention_days, max_count}}, "relevance": {…}}`. Without: that in force."""
+
+    policy = serializers.DictField(required=False, allow_null=True)
+    limit = serializers.IntegerField(required=False, min_value=0, max_value=MOST_LISTED, default=10)
+
+
+class NewRun(Input):
+    policy = serializers.DictField(required=False, allow_null=True)
+
+
+class Nothing(Input):
+    """No body is needed."""
+
+
+class ListQuery(serializers.Serializer[Any]):
+    cursor = serializers.CharField(required=False, max_length=2_000)
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=MOST_LISTED, default=20)
+
+
+class UserQuery(ListQuery):
+    user_id = Id(required=False, allow_blank=True)
+
+
+class MemoryQuery(ListQuery):
+    """`user_id`: whose memories; without it those that belong to nobody in particular."""
+
+    user_id = Id(required=False, allow_blank=True)
+    text = Text(longest=1_000, required=False)
+    sort = serializers.ChoiceField(["score", "created", "accessed", "tokens", "hits"], required=False, default="score")
+    state = serializers.ChoiceField(["pinned", "exposed", "expired", "unread", "undated"], required=False)
+    strategy = Text(longest=64, required=False)
+
+
+class DeleteQuery(serializers.Serializer[Any]):
+    """A pinned memory is only deleted with `force` and a reason."""
+
+    force = serializers.BooleanField(required=False, default=False)
+    reason = serializers.CharField(required=False, max_length=2_000)
+
+
+class ExportQuery(serializers.Serializer[Any]):
+    user_id = Id(required=False, allow_blank=True)

@@ -1,0 +1,32 @@
+"""The addresses of our own API."""
+
+from django.urls import path
+
+from memadmin.api.v1 import base, bulk, containers, governing, memories, schema
+
+BASE = "api/v1"
+ONE = f"{BASE}/containers/<str:cid>"
+
+urlpatterns = [
+    path(f"{BASE}/schema", schema.Schema.as_view()),
+    path(f"{BASE}/containers", containers.Containers.as_view()),
+    path(ONE, containers.OneContainer.as_view()),
+    path(f"{ONE}/users", containers.Users.as_view()),
+    path(f"{ONE}/export", containers.Export.as_view()),
+    path(f"{ONE}/memories", memories.Memories.as_view()),
+    path(f"{ONE}/memories/<uuid:uid>", memories.Memory.as_view()),
+    path(f"{ONE}/memories/<uuid:uid>/pin", memories.MemoryPin.as_view()),
+    path(f"{ONE}/memories/<uuid:uid>/history", memories.HistoryEntries.as_view()),
+    path(f"{ONE}/history", memories.NewHistory.as_view()),
+    path(f"{ONE}/recall", memories.Recall.as_view()),
+    path(f"{ONE}/bulk", bulk.Bulk.as_view()),
+    path(f"{ONE}/preview", governing.Preview.as_view()),
+    path(f"{ONE}/runs", governing.Runs.as_view()),
+    path(f"{ONE}/archive", governing.Archive.as_view()),
+    path(f"{ONE}/archive/<uuid:uid>/restore", governing.ArchiveRestore.as_view()),
+    path(f"{BASE}/runs/<int:number>", governing.OneRun.as_view()),
+    path(f"{BASE}/runs/<int:number>/victims", governing.Victims.as_view()),
+    path(f"{BASE}/runs/<int:number>/start", governing.RunStart.as_view()),
+    path(f"{BASE}/runs/<int:number>/restore", governing.RunRestore.as_view()),
+    path("api/<path:rest>", base.Nowhere.as_view()),
+]

@@ -1,0 +1,76 @@
+"""What an agent is given when it asks what it knows of a user: the memories that hold its words, the worthiest first.
+
+Nothing that is past its time or superseded is found, and nothing in the archive. Reading here is what counts as an access.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Case, IntegerField, Q, Value, When
+
+from memadmin.recall.touching import touch
+from memadmin.recall.words import word_pattern, words_of
+from memadmin.store import configuration, policies
+from memadmin.store.models import Container, LongTermMemory, Subject
+from memadmin.store.querysets import LongTermQuerySet
+from retention.rules import RelevanceRule
+
+MOST_WORDS = 64  # of a question; the rest adds nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A memory, how many different words of the question it holds, and its retention score in millionths as before this recall."""
+
+    memory: LongTermMemory
+    words: int
+    score: int
+
+
+def recall(
+    container: Container, user_id: str | None, question: str, *, limit: int, now: datetime, owner: str | None = None
+) -> list[Recalled]:
+    """Return the user's memories that answer a question, by words found, then by score, and note that they were recalled.
+
+    Without a word in the question: the best by score. `owner` narrows to one writer's memories.
+    """
+    subject = Subject.objects.filter(container=container, user_id=user_id).first()
+    if subject is None:
+        return []
+    policy = policies.current(container)
+    rule = policy.relevance if policy else None
+    rows = _standing(LongTermMemory.objects.filter(container=container, subject=subject), rule, now=now)
+    rows = rows if owner is None else rows.filter(owner=owner)
+    ranked = _ranked(rows.scored(rule or RelevanceRule(), now=now), words_of(question)[:MOST_WORDS], asked=bool(question.strip()))
+    found = [Recalled(memory, memory.words, memory.score) for memory in ranked.select_related("container", "subject")[:limit]]
+    touch((one.memory.pk for one in found), now=now)
+    return found
+
+
+def _standing(rows: LongTermQuerySet, rule: RelevanceRule | None, *, now: datetime) -> LongTermQuerySet:
+    """Leave out what a newer memory replaces, and what the policy will evict for its age as soon as it runs."""
+    rows = rows.filter(superseded_by__isnull=True)
+    if rule is None or rule.ttl is None or not configuration.value("retention_enabled"):
+        return rows
+    return rows.exclude(pinned=False, held=False, created_at__lt=now - rule.ttl)
+
+
+def _ranked(rows: LongTermQuerySet, words: Iterable[str], *, asked: bool) -> LongTermQuerySet:
+    patterns = [pattern for word in words if (pattern := word_pattern(word))]
+    found = Value(0, IntegerField())
+    for pattern in patterns:
+        found = found + Case(When(text__regex=pattern, then=Value(1)), default=Value(0), output_field=IntegerField())  # type: ignore[assignment]
+    rows = rows.annotate(words=found)
+    if asked:
+        rows = rows.filter(_any(patterns))
+    return rows.order_by("-words", "-score", "id") if asked else rows.order_by("-score", "id")
+
+
+def _any(patterns: list[str]) -> Q:
+    condition = Q(pk__in=[])
+    for pattern in patterns:
+        condition |= Q(text__regex=pattern)
+    return condition

@@ -1,0 +1,126 @@
+import json
+from uuid import UUID
+
+import pytest
+
+from memadmin.api.v1 import bulk
+from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditEntry
+from memadmin.store.models import HistoryEntry, LongTermMemory, Session, WorkingMemory
+from tests.api.v1.calls import caller_of, problem
+from tests.factories import a_memory, a_session, make_container, store, subject_of
+
+pytestmark = pytest.mark.django_db
+ONE = "/containers/c1"
+
+
+@pytest.fixture
+def api(db):
+    return caller_of("ana")
+
+
+@pytest.fixture
+def container(db):
+    return make_container(external_id="c1", owner={"name": "ana"}, backend_roles=["cs"])
+
+
+def lines(*records):
+    return b"\n".join(record if isinstance(record, bytes) else json.dumps(record).encode() for record in records)
+
+
+def answers(api, *records):
+    answer = api.post(f"{ONE}/bulk", lines(*records))
+    assert answer.status_code == 200, answer.content
+    assert answer.headers["Content-Type"].startswith("application/x-ndjson")
+    return [json.loads(line) for line in b"".join(answer.streaming_content).splitlines()]
+
+
+def test_every_line_is_answered_and_a_bad_one_costs_only_itself(api, container):
+    found = answers(
+        api,
+        {"type": "session", "user_id": "ann", "external_id": "s1", "summary": "about tea"},
+        {"type": "working", "user_id": "ann", "session_ref": "s1", "messages": [{"role": "user", "content": "hi"}]},
+        {"type": "long-term", "user_id": "ann", "text": "likes tea", "external_id": "m1"},
+        b"{broken",
+        {"type": "long-term", "user_id": "ann", "text": "x", "importance": 7},
+        {"type": "long-term", "user_id": "ann", "text": "x", "pin": {"reason": "y"}},
+        {"type": "nothing"},
+        {"type": "long-term", "user_id": "ann", "text": "x", "colour": "red"},
+        {"type": "history", "user_id": "ann", "action": "ADD", "after": {"memory": "likes tea"}},
+    )
+
+    assert [(one["line"], one["status"]) for one in found[:-1]] == [
+        *[(number, "stored") for number in (1, 2, 3)],
+        *[(number, "refused") for number in (4, 5, 6, 7, 8)],
+        (9, "stored"),
+    ]
+    assert [one["code"] for one in found[3:8]] == ["not_json", "out_of_range", "not_taken", "unknown_type", "field_unknown"]
+    assert found[-1] == {"done": True, "stored": 4, "refused": 5}
+    memory = LongTermMemory.objects.get()
+    assert (found[2]["uid"], memory.owner) == (str(memory.uid), "ana")
+    assert (Session.objects.get().owner, WorkingMemory.objects.get().owner, HistoryEntry.objects.get().owner) == ("ana", "ana", "ana")
+    assert subject_of(container).long_term == subject_of(container).sessions == 1
+    assert AuditEntry.objects.get(action=Action.IMPORT_FINISHED).counts == {"stored": 4, "refused": 5}
+
+
+def test_the_same_lines_again_are_the_same_items(api, container):
+    record = {"type": "long-term", "user_id": "ann", "text": "likes tea", "external_id": "m1", "created_at": "2026-01-01T00:00:00Z"}
+
+    first, second = answers(api, record), answers(api, record)
+
+    assert first[0]["uid"] == second[0]["uid"]
+    assert LongTermMemory.objects.count() == 1
+
+
+def test_what_the_store_refuses_is_found_out_line_by_line(api, container, monkeypatch):
+    monkeypatch.setattr(bulk, "AT_ONCE", 10)
+    store(container, a_memory("bob's", user_id="bob", uid=UUID(int=7), owner="ana"))
+
+    found = answers(
+        api,
+        {"type": "long-term", "user_id": "ann", "text": "first"},
+        {"type": "long-term", "user_id": "ann", "text": "stolen", "uid": str(UUID(int=7))},
+        {"type": "long-term", "user_id": "ann", "text": "third"},
+    )
+
+    assert [one.get("code") for one in found[:-1]] == [None, "uid_taken", None]
+    assert set(LongTermMemory.objects.values_list("text", flat=True)) == {"bob's", "first", "third"}
+
+
+def test_nobody_changes_what_another_writer_has_stored(api, container):
+    store(container, a_session("s1", owner="ana", summary="hers"), a_memory("hers", owner="ana", external_id="m1"))
+    ben = caller_of("ben", backend_roles=("cs",))
+
+    found = answers(
+        ben,
+        {"type": "session", "user_id": "ann", "external_id": "s1", "summary": "his"},
+        {"type": "long-term", "user_id": "ann", "text": "his", "external_id": "m1"},
+    )
+
+    assert [one["code"] for one in found[:-1]] == ["not_yours", "not_yours"]
+    assert (Session.objects.get().summary, LongTermMemory.objects.get().text) == ("hers", "hers")
+
+
+def test_a_body_that_is_too_large_is_refused_before_anything_is_stored(api, container, monkeypatch):
+    monkeypatch.setattr(bulk, "LARGEST", 100)
+
+    answer = api.post(f"{ONE}/bulk", lines(*[{"type": "long-term", "user_id": "ann", "text": "x"}] * 3))
+
+    assert problem(answer)[0] == 413
+    assert LongTermMemory.objects.count() == 0
+
+
+def test_an_export_is_the_whole_container_or_one_user_and_is_audited(container):
+    store(container, a_memory("likes tea", user_id="ann"), a_memory("likes milk", user_id="bob"))
+    root = caller_of("root", all_access=True)
+
+    whole = b"".join(root.get(f"{ONE}/export").streaming_content)
+    one = b"".join(root.get(f"{ONE}/export?user_id=ann").streaming_content)
+
+    assert b"likes tea" in whole
+    assert b"likes milk" in whole
+    assert b"likes tea" in one
+    assert b"likes milk" not in one
+    assert json.loads(one.splitlines()[-1])["type"] == "end"
+    assert AuditEntry.objects.filter(action=Action.EXPORT_FINISHED).count() == 2
+    assert problem(root.get(f"{ONE}/export?user_id=zoe"))[0] == 404

@@ -1,0 +1,103 @@
+import threading
+
+import pytest
+import time_machine
+from django.db import connection
+
+from memadmin.api.models import KeyedCall
+from memadmin.store.models import LongTermMemory, Pin
+from tests.api.v1.calls import caller_of, problem, said
+from tests.factories import make_container, make_memory
+from tests.runs import a_policy, governed
+
+ONE = "/containers/c1"
+BODY = {"user_id": "ann", "text": "likes tea"}
+
+
+@pytest.fixture
+def api(db):
+    return caller_of("ana")
+
+
+@pytest.fixture
+def container(db):
+    return make_container(external_id="c1", owner={"name": "ana"})
+
+
+def test_a_write_that_is_sent_again_is_done_once_and_answered_the_same(api, container):
+    first = api.post(f"{ONE}/memories", BODY, Idempotency_Key="k1")
+    second = api.post(f"{ONE}/memories", BODY, Idempotency_Key="k1")
+
+    assert said(first, 201)["uid"] == said(second, 201)["uid"]
+    assert "Idempotency-Replayed" not in first.headers
+    assert second.headers["Idempotency-Replayed"] == "true"
+    assert LongTermMemory.objects.count() == 1
+    assert "tea" not in str(KeyedCall.objects.values())
+
+
+def test_a_key_is_for_one_request_of_one_token(api, container):
+    api.post(f"{ONE}/memories", BODY, Idempotency_Key="k1")
+
+    other_body = api.post(f"{ONE}/memories", {**BODY, "text": "likes milk"}, Idempotency_Key="k1")
+    other_token = caller_of("ana").post(f"{ONE}/memories", BODY, Idempotency_Key="k1")
+
+    assert problem(other_body)[:2] == (422, "idempotency_key_reused")
+    assert other_token.status_code == 201
+    assert LongTermMemory.objects.count() == 2
+
+
+def test_a_refused_write_may_be_sent_again_under_its_key(api, container):
+    memory = make_memory(container, owner="ana")
+    path = f"{ONE}/memories/{memory.uid}"
+
+    assert api.call("PATCH", path, {"revision": 9, "text": "x"}, Idempotency_Key="k1").status_code == 409
+    assert KeyedCall.objects.count() == 0
+    assert api.call("PATCH", path, {"revision": 1, "text": "x"}, Idempotency_Key="k1").status_code == 200
+    assert api.call("PATCH", path, {"revision": 1, "text": "x"}, Idempotency_Key="k1").status_code == 200
+
+
+def test_pins_and_runs_take_keys_too(container):
+    governed(a_policy(relevance={"max_records": 1}), "second", external_id="c2")
+    root = caller_of("root", all_access=True)
+    memory = make_memory(container)
+
+    pins = [root.call("PUT", f"{ONE}/memories/{memory.uid}/pin", {"reason": "x"}, Idempotency_Key="p") for _ in range(2)]
+    runs = [said(root.post("/containers/c2/runs", {}, Idempotency_Key="r"), 201)["number"] for _ in range(2)]
+
+    assert [answer.status_code for answer in pins] == [200, 200]
+    assert Pin.objects.count() == 1
+    assert runs[0] == runs[1]
+
+
+def test_a_key_is_forgotten_after_a_day(api, container):
+    with time_machine.travel("2026-03-01T12:00:00Z", tick=False):
+        api.post(f"{ONE}/memories", BODY, Idempotency_Key="k1")
+    with time_machine.travel("2026-03-02T12:00:01Z", tick=False):
+        answer = api.post(f"{ONE}/memories", BODY, Idempotency_Key="k1")
+
+    assert "Idempotency-Replayed" not in answer.headers
+    assert LongTermMemory.objects.count() == 2
+
+
+def test_a_key_that_is_none_is_refused(api, container):
+    assert problem(api.post(f"{ONE}/memories", BODY, Idempotency_Key="k" * 201))[::2] == (400, "Idempotency-Key")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_at_once_under_one_key_store_one_memory():
+    make_container(external_id="c1", owner={"name": "ana"})
+    api = caller_of("ana")
+    answers = []
+
+    def send():
+        answers.append(api.post(f"{ONE}/memories", BODY, Idempotency_Key="k1"))
+        connection.close()
+
+    senders = [threading.Thread(target=send) for _ in range(4)]
+    for sender in senders:
+        sender.start()
+    for sender in senders:
+        sender.join()
+
+    assert [answer.status_code for answer in answers] == [201] * 4
+    assert LongTermMemory.objects.count() == 1
