@@ -2,8 +2,8 @@
 
     DATABASE_URL=postgres://user@host:5432/name .venv/bin/python -m bench.api [--rounds N] [--json]
 
-*Single messages*: `POST …/memories` with one message of a known session, with token, session, counters and audit, against a bare Django
-view that inserts one row. Both by Django's test client in one process, through the same middleware.
+*Single messages*: `POST …/memories` with one message of a known session, with token, rate limit, session and counters, against a bare
+Django view that inserts one row. Both from one gunicorn process over HTTP, through the same middleware, one after the other.
 
 *Bulk*: 50,000 long-term memories of 500 users by the bulk endpoint, against COPY of the very same rows into the same table with its
 indexes, and against Django's `bulk_create` of them.
@@ -27,7 +27,7 @@ from bench import store_1m
 
 from bench import api_databases as databases  # isort: skip  # sets Django up
 from django.db import connection
-from django.test import Client, override_settings
+from django.test import Client
 
 from bench.timing import Times, ratio, side_by_side, surroundings, table
 from memadmin.access.scopes import Scope
@@ -70,10 +70,9 @@ def measure_single(rounds: int) -> dict[str, Times]:
     body = json.dumps({**message, "namespace": {"user_id": "ann", "session_id": "s-1"}, "infer": False}).encode()
     address = f"/_plugins/_ml/memory_containers/{container.uid}/memories"
     caller.post(address, body)
-    with override_settings(ROOT_URLCONF="bench.bare"):
-        return side_by_side(
-            {"bare view": partial(caller.post, "/bare/", body), "one message": partial(caller.post, address, body)}, rounds=rounds * 100
-        )
+    with databases.served() as post:
+        send = {"bare view": partial(post, "/bare/", body, caller.secret), "one message": partial(post, address, body, caller.secret)}
+        return side_by_side(send, rounds=rounds * 100, warm_up=50)
 
 
 def measure_bulk(rounds: int) -> dict[str, Times]:

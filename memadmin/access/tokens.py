@@ -95,8 +95,9 @@ def admit(uid: UUID, container: Container) -> None:
 
 def find(secret: str, *, now: datetime) -> ApiToken | None:
     """Return the token of a secret while it works."""
-    token = ApiToken.objects.filter(digest=digest_of(secret)).first()
-    return token if token and token.works(now) else None
+    # Written out, because putting it together costs the ORM more than the database takes to answer, and every request asks it.
+    found = ApiToken.objects.raw("SELECT * FROM access_apitoken WHERE digest = %s", [digest_of(secret)])
+    return next((token for token in found if token.works(now)), None)
 
 
 def note_use(token: ApiToken, *, now: datetime, requests: int = 1) -> int:

@@ -19,7 +19,7 @@ def insert_rows(model: type[models.Model], rows: Sequence[Row]) -> None:
     names = list(rows[0])
     fields = [_field(model, name) for name in names]
     values = _prepared(rows, names, [_preparer(field) for field in fields])
-    columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
+    columns = column_list(fields)
     table = connection.ops.quote_name(model._meta.db_table)
     if connection.vendor == "postgresql":
         _copy(f"COPY {table} ({columns}) FROM STDIN", values)
@@ -31,10 +31,9 @@ def insert_rows(model: type[models.Model], rows: Sequence[Row]) -> None:
 
 def insert_row(model: type[models.Model], row: Row) -> int:
     """Insert one row, given like those of `insert_rows`, and return its key."""
-    statement, preparers = _one(model, tuple(row), connection.vendor)
-    [values] = _prepared([row], list(row), preparers)
+    statement, _ = _one(model, tuple(row), connection.vendor)
     with connection.cursor() as cursor:
-        cursor.execute(statement, values)
+        cursor.execute(statement, prepared(model, row))
         key: int = cursor.fetchone()[0]
     return key
 
@@ -42,10 +41,27 @@ def insert_row(model: type[models.Model], row: Row) -> int:
 @functools.lru_cache(maxsize=50)
 def _one(model: type[models.Model], names: tuple[str, ...], vendor: str) -> tuple[str, list[Callable[[Any], Any] | None]]:
     fields = [_field(model, name) for name in names]
-    columns = ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
     marks = ", ".join(["%s"] * len(fields))
-    statement = f"INSERT INTO {connection.ops.quote_name(model._meta.db_table)} ({columns}) VALUES ({marks}) RETURNING id"
+    statement = f"INSERT INTO {connection.ops.quote_name(model._meta.db_table)} ({column_list(fields)}) VALUES ({marks}) RETURNING id"
     return statement, [_preparer(field) for field in fields]
+
+
+def column_list(fields: Iterable[models.Field[Any, Any]]) -> str:
+    return ", ".join(connection.ops.quote_name(str(field.column)) for field in fields)
+
+
+@functools.lru_cache(maxsize=50)
+def typed_marks(model: type[models.Model], names: tuple[str, ...]) -> tuple[str, str]:
+    """Return column names, and marks for their values in a SELECT of PostgreSQL, where a value has to say its type."""
+    fields = [_field(model, name) for name in names]
+    return column_list(fields), ", ".join(f"%s::{field.cast_db_type(connection)}" for field in fields)
+
+
+def prepared(model: type[models.Model], row: Row) -> list[Any]:
+    """Return the values of a row as the database takes them."""
+    _, preparers = _one(model, tuple(row), connection.vendor)
+    [values] = _prepared([row], list(row), preparers)
+    return values
 
 
 def _copy(statement: str, values: Iterable[Sequence[Any]]) -> None:
