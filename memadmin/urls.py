@@ -1,6 +1,7 @@
 """The addresses of everything. Where a program and a person meet at one, each gets the answer in their own form."""
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.urls import include, path
 
 from memadmin import health
@@ -13,7 +14,7 @@ from memadmin.pages.overview import overview
 info = route(GET=get_info)
 
 
-def root(request: HttpRequest) -> HttpResponse:
+def root(request: HttpRequest) -> HttpResponseBase:
     """The overview for people; for a client that comes with credentials and wants no page, the version."""
     wants_page = "Authorization" not in request.headers or "text/html" in request.headers.get("Accept", "")
     return overview(request) if wants_page else info(request)

@@ -91,6 +91,7 @@
   // A form is sent once; its button says that it has been. Back brings the page as it was, so the mark is taken off.
   document.addEventListener("submit", (event) => {
     const form = event.target;
+    if (form.matches("[data-download]")) return; // the page stays, and may be asked again
     if (form.dataset.sent) { event.preventDefault(); return; }
     if (event.submitter) window.setTimeout(() => event.submitter.setAttribute("aria-busy", "true"));
     if (!event.defaultPrevented) form.dataset.sent = "yes"; // htmx prevents the default and keeps its own order

@@ -9,6 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
@@ -17,7 +18,7 @@ from memadmin.access.rights import Right
 from memadmin.pages.errors import not_allowed
 from memadmin.pages.htmx import leave_to, page_address, wants_part
 
-View = Callable[..., HttpResponse]
+View = Callable[..., HttpResponseBase]
 SIGNED_IN = "signed in"
 OPEN_TO_ALL = "open to all"
 
@@ -28,7 +29,7 @@ def may(right: Right | str) -> Callable[[View], View]:
 
     def decorate(view: View) -> View:
         @wraps(view)
-        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             if not request.user.is_authenticated:
                 return to_login(request)
             if not request.user.may(wanted):
@@ -44,7 +45,7 @@ def signed_in(view: View) -> View:
     """Ask for a signed-in person, whatever their roles."""
 
     @wraps(view)
-    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def guarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not request.user.is_authenticated:
             return to_login(request)
         return keep_private(view(request, *args, **kwargs))
@@ -56,7 +57,7 @@ def open_to_all(view: View) -> View:
     """Ask for nothing; says so where the view is written."""
 
     @wraps(view)
-    def unguarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+    def unguarded(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         return view(request, *args, **kwargs)
 
     return _marked(unguarded, OPEN_TO_ALL)
@@ -76,7 +77,7 @@ def is_ours(request: HttpRequest, url: str) -> bool:
     return url_has_allowed_host_and_scheme(url, allowed_hosts={request.get_host()}, require_https=request.is_secure())
 
 
-def keep_private(response: HttpResponse) -> HttpResponse:
+def keep_private(response: HttpResponseBase) -> HttpResponseBase:
     """Keep the page out of every cache: after logging out, Back must not show somebody's memories."""
     response.headers.setdefault("Cache-Control", "private, no-store")
     return response

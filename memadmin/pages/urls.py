@@ -5,6 +5,7 @@ from django.urls import path
 from memadmin.pages import (
     auditing,
     containers,
+    exports,
     help,
     login,
     memories,
@@ -30,6 +31,10 @@ urlpatterns = [
     path("help/", help.help, name="help"),
     path("containers/", containers.container_list, name="container-list"),
     path("containers/<uuid:uid>/users/", containers.user_list, name="user-list"),
+    path("containers/<uuid:uid>/export/", exports.container_export, name="container-export"),
+    path("containers/<uuid:uid>/export/download/", exports.container_download, name="container-download"),
+    path("users/<uuid:uid>/export/", exports.user_export, name="user-export"),
+    path("users/<uuid:uid>/export/download/", exports.user_download, name="user-download"),
     path("users/<uuid:uid>/", memories.user_memories, name="user-memories"),
     path("users/<uuid:uid>/header/", memories.user_header, name="user-header"),
     path("users/<uuid:uid>/sessions/", sessions.user_sessions, name="user-sessions"),
