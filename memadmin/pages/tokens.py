@@ -23,7 +23,8 @@ from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 
 ALL, SOME = "all", "some"
-NO_DATE = forms.DateInput(attrs={"type": "date"})
+TICK = {"class": "form-check-input"}
+DATE = forms.DateInput(attrs={"type": "date"})
 
 
 class TokenForm(forms.Form):
@@ -36,17 +37,19 @@ class TokenForm(forms.Form):
     scopes = forms.MultipleChoiceField(
         choices=Scope.choices,
         initial=[scope.value for scope in AGENT],
-        widget=forms.CheckboxSelectMultiple,
+        widget=forms.CheckboxSelectMultiple(attrs=TICK),
         error_messages={"required": "Choose at least one thing that the token may do."},
     )
-    reach = forms.ChoiceField(choices=[(SOME, "Only these"), (ALL, "All, now and later")], initial=SOME, widget=forms.RadioSelect)
-    containers = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple)
+    reach = forms.ChoiceField(
+        choices=[(ALL, "All, now and later"), (SOME, "Only these")], initial=SOME, widget=forms.RadioSelect(attrs=TICK)
+    )
+    containers = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple(attrs=TICK))
     all_access = forms.BooleanField(required=False, label="Reads and changes memories of all owners, not only its own")
     backend_roles = forms.CharField(
         required=False, help_text="Separated by commas. For tokens of all containers: they open those of these roles."
     )
     tenant = forms.CharField(required=False, max_length=tokens.NAME_LENGTH, help_text="Only where tenants are kept apart.")
-    expires_on = forms.DateField(required=False, label="Works until the end of", help_text="Empty: until it is revoked.", widget=NO_DATE)
+    expires_on = forms.DateField(required=False, label="Works until the end of", help_text="Empty: until it is revoked.", widget=DATE)
 
     def __init__(self, *given: Any, person: Person, **details: Any) -> None:
         super().__init__(*given, **details)
