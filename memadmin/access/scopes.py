@@ -19,6 +19,7 @@ class Scope(TextChoices):
     RETENTION_RUN = "retention.run", "start the retention job"
     RETENTION_RESTORE = "retention.restore", "restore what retention evicted"
     EXPORT_MAKE = "export.make", "export memories"
+    WEBHOOK_MANAGE = "webhook.manage", "subscribe addresses to events"
     SETTING_READ = "setting.read", "read settings"
     SETTING_WRITE = "setting.write", "change settings"
 

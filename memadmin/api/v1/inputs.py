@@ -11,6 +11,8 @@ from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.models import HistoryAction
 from memadmin.transfer.decoding import LONGEST_TEXT
 from memadmin.transfer.times import EARLIEST_YEAR
+from memadmin.webhooks.models import Event
+from memadmin.webhooks.subscriptions import LONGEST_URL
 
 MOST_LISTED = 100
 LATEST_YEAR = 9998  # a zone could carry a later one over the end of the calendar
@@ -102,6 +104,20 @@ class PolicyToTry(Input):
 
 class NewRun(Input):
     policy = serializers.DictField(required=False, allow_null=True)
+
+
+class NewWebhook(Input):
+    """`containers`: of which to tell; without them, of all that there are and will be."""
+
+    url = Text(longest=LONGEST_URL)
+    events = serializers.ListField(child=serializers.ChoiceField(Event.choices), min_length=1, max_length=len(Event.choices))
+    containers = serializers.ListField(child=Id(), required=False, min_length=1, max_length=1_000)
+
+
+class WebhookChange(Input):
+    """`enabled` false pauses a subscription; true lets it go on where it stopped."""
+
+    enabled = serializers.BooleanField()
 
 
 class Nothing(Input):

@@ -19,6 +19,7 @@ from memadmin.store.ingest import UidTaken
 from memadmin.store.paging import InvalidPlace
 from memadmin.transfer.exporting import NobodyFound
 from memadmin.transfer.problems import Refused
+from memadmin.webhooks.subscriptions import BadSubscription
 from retention.policy import InvalidPolicy
 
 STATUS_OF = {"too_large": 413, "encoding": 415, "length": 411}  # of `Refused`, by its code; all others are 400
@@ -66,6 +67,8 @@ def converted(error: Exception) -> Exception | None:
             return exceptions.ValidationError({"cursor": [str(error)]})
         case pinning.NoReason():
             return exceptions.ValidationError({"reason": [str(error)]})
+        case BadSubscription():
+            return exceptions.ValidationError({"url": [str(error)]})
         case UidTaken():
             return Conflict("Another item has this id already.", code="id_taken")
         case editing.Gone() | pinning.Gone() | NobodyFound():

@@ -222,6 +222,35 @@ class RestoredShape(serializers.Serializer[Any]):
     already_there = serializers.IntegerField()
 
 
+class WebhookShape(serializers.Serializer[Any]):
+    """`containers` null: all."""
+
+    uid = serializers.UUIDField()
+    url = serializers.CharField()
+    events = serializers.ListField(child=serializers.CharField())
+    containers = serializers.ListField(child=serializers.CharField(), allow_null=True)
+    enabled = serializers.BooleanField()
+    created_at = serializers.DateTimeField()
+
+
+class NewWebhookShape(WebhookShape):
+    """`secret` signs what is sent, and is shown this once; null where a repeated request is answered."""
+
+    secret = serializers.CharField(allow_null=True)
+
+
+class DeliveryShape(serializers.Serializer[Any]):
+    uid = serializers.UUIDField()
+    event = serializers.CharField()
+    state = serializers.CharField()
+    attempts = serializers.IntegerField()
+    status = serializers.IntegerField(allow_null=True)
+    error_code = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    due_at = serializers.DateTimeField()
+    ended_at = Moment()
+
+
 def page_of(item: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
     """Return the shape of one page of a list: `next` is the cursor of the page behind it, null on the last one."""
     name = item.__name__.removesuffix("Shape")

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from memadmin.api.v1 import base, bulk, containers, governing, memories, schema
+from memadmin.api.v1 import base, bulk, containers, governing, memories, schema, webhooks
 
 BASE = "api/v1"
 ONE = f"{BASE}/containers/<str:cid>"
@@ -28,5 +28,8 @@ urlpatterns = [
     path(f"{BASE}/runs/<int:number>/victims", governing.Victims.as_view()),
     path(f"{BASE}/runs/<int:number>/start", governing.RunStart.as_view()),
     path(f"{BASE}/runs/<int:number>/restore", governing.RunRestore.as_view()),
+    path(f"{BASE}/webhooks", webhooks.Webhooks.as_view()),
+    path(f"{BASE}/webhooks/<uuid:uid>", webhooks.OneWebhook.as_view()),
+    path(f"{BASE}/webhooks/<uuid:uid>/deliveries", webhooks.Deliveries.as_view()),
     path("api/<path:rest>", base.Nowhere.as_view()),
 ]
