@@ -93,3 +93,21 @@ def test_a_backup_keeps_them_to_the_microsecond(tmp_path):
     again = LongTermMemory.objects.filter(container__name="again")
     assert set(again.values_list("created_at", flat=True)) == set(EDGES)
     assert len([line for line in exported if line.get("type") == "long-term"]) == again.count() == 2 * len(EDGES)
+
+
+def test_numbers_at_their_ends_are_added_up_drawn_and_judged(reader, boss):
+    most = 2**31 - 1
+    container = under(max_tokens=10, max_records=1)
+    store(container, *(a_memory(f"fact {n}", hits=most, tokens=most, importance=n % 2, last_accessed_at=NOON) for n in range(4)))
+    store(container, a_memory("nothing", hits=0, tokens=0, importance=0.0))
+    subject = subject_of(container)
+
+    run = preview(container)
+    pages = [*pages_about(reader, subject), ("run-detail", look(boss, "run-detail", run.number))]
+    carry_out(run)
+
+    assert not [view for view, page in pages if page.status != 200]
+    assert run.summary.tokens == 4 * most
+    assert f"{4 * most:,} of 10" in dict(pages)["user-memories"].flat
+    assert list(LongTermMemory.objects.values_list("text", flat=True)) == ["nothing"]
+    assert_store_agrees()
