@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from memadmin.pages.text import visible
 from memadmin.store.models import WorkingMemory
 from memadmin.store.said import TEXT_KEYS
 
@@ -39,6 +40,22 @@ def messages_of(working: WorkingMemory) -> list[Message]:
         size = len(working.binary_data) * 3 // 4
         shown.append(Message(role="data", author="binary data", blocks=(Block("attachment", f"binary data, about {size:,} bytes"),)))
     return shown
+
+
+def shortened(messages: list[Message], most: int) -> tuple[list[Message], int]:
+    """Return the beginning of messages, at most so many characters together, and how many are left out."""
+    kept, left, left_out = [], most, 0
+    for message in messages:
+        blocks = []
+        for block in message.blocks:
+            text = visible(block.text) if len(block.text) > left else block.text  # which names pictures instead of cutting them
+            left_out += max(0, len(text) - left)
+            if left or not text:
+                blocks.append(replace(block, text=text[:left]))
+            left -= min(left, len(text))
+        if blocks or not message.blocks:
+            kept.append(replace(message, blocks=tuple(blocks)))
+    return kept, left_out
 
 
 def _message(message: Any, working: WorkingMemory) -> Message:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from django import forms
 from django.db.models import BigIntegerField, Count, QuerySet
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Left
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -25,20 +27,23 @@ from memadmin.pages.decorators import may
 from memadmin.pages.forms import PinForm, SearchField
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, toast, wants_part
 from memadmin.pages.lists import in_order, paging, slice_of
-from memadmin.pages.messages import messages_of
+from memadmin.pages.messages import messages_of, shortened
 from memadmin.pages.outlook import although_past, limit_dates, limits_passed
 from memadmin.pages.standing import Standing, standing_of
 from memadmin.store import pinning
 from memadmin.store.listing import NO_TIME
-from memadmin.store.models import Pin, Provenance, Session, Subject, WorkingMemory
+from memadmin.store.models import LongTermMemory, Pin, Provenance, Session, Subject, WorkingMemory
 from memadmin.store.paging import page_with
-from memadmin.store.querysets import SessionQuerySet
+from memadmin.store.querysets import LongTermQuerySet, SessionQuerySet
 from memadmin.store.said import Looked, look_for
 from memadmin.store.scoring import micros_sql
 from memadmin.store.text import clean
 
 MESSAGES_A_PAGE = 100
+ENTRY_SHOWN = 20_000  # characters
 ORPHANS_SHOWN = 50
+DERIVED_SHOWN = 50
+BEGINNING = 400  # characters of a memory that a list reads
 
 
 class SessionsForm(forms.Form):
@@ -194,12 +199,24 @@ def _detail(request: PersonRequest, session: Session, *, form: PinForm | None = 
         "form": form or PinForm(),
         "names": names_of([pin.actor] if pin else []),
         "fate": fate_of(session, standing, now=timezone.now()),
-        "rows": [{"working": working, "messages": messages_of(working) if may_read else []} for working in shown],
+        "rows": [_entry(working, may_read=may_read, whole=request.GET.get("whole") == str(working.uid)) for working in shown],
         "paging": paging(request, page, total=written.count(), noun="entries"),
-        "derived": visible_memories(request.user).with_uids(derived.values_list("derived_uid", flat=True))[:50],
+        "derived": _beginnings(visible_memories(request.user).with_uids(derived.values_list("derived_uid", flat=True)))[:DERIVED_SHOWN],
         "may_read": may_read,
     }
     return render_page(request, "sessions/detail.html", "sessions/_messages.html", context, status=status)
+
+
+def _beginnings(memories: LongTermQuerySet) -> QuerySet[LongTermMemory]:
+    return memories.defer("text", "parts", "metadata", "tags", "namespace").annotate(beginning=Left("text", BEGINNING))
+
+
+def _entry(working: WorkingMemory, *, may_read: bool, whole: bool) -> dict[str, Any]:
+    """Return an entry as the page shows it: a page of very long ones has their beginnings, and each of them whole when asked."""
+    messages, left_out = messages_of(working) if may_read else [], 0
+    if not whole:
+        messages, left_out = shortened(messages, ENTRY_SHOWN)
+    return {"working": working, "messages": messages, "left_out": left_out}
 
 
 def _page_of_entry(request: PersonRequest, ordered: QuerySet[WorkingMemory]) -> str:

@@ -331,3 +331,34 @@ def test_f46_a_value_of_any_shape_in_any_field_is_drawn_searched_and_exported(re
     assert not [view for view, page in pages if page.status != 200 or page.foreign()]
     done = import_memories("jsonl", tmp_path / "e", "--report", tmp_path / "report", container="again")
     assert done.code == 0, (tmp_path / "report").read_text()
+
+
+def test_f41_a_session_of_very_long_messages_stays_small_and_each_is_reached_whole(reader):
+    texts = [f"begin{number} {'Zutphen ' * 12_000}end{number}" for number in range(3)]
+    store(make_container(), *(a_message(text, sequence=number) for number, text in enumerate(texts)))
+    session = Session.objects.get()
+
+    page = look(reader, "session-detail", session.uid)
+    links = [href for href in page.links() if "whole=" in href]
+    opened = words(reader.get(links[1]))
+
+    assert page.size < 100_000
+    assert [f"begin{number}" in page.words and f"end{number}" not in page.words for number in range(3)] == [True] * 3
+    assert len(links) == page.words.count("76,011 more characters") == 3
+    assert "end1" in opened
+    assert "end2" not in opened
+
+
+@pytest.mark.parametrize("view", ["user-history", "user-archive"])
+def test_f41_what_is_gone_or_was_changed_can_be_read_whole(reader, view):
+    container = under(ttl_days=10)
+    text = f"{'Zutphen ' * 600}the end"
+    memory = make_memory(container, text, days_old=20)
+    subject = memory.subject
+    store(container, a_change(text, memory_uid=memory.uid))
+    if view == "user-archive":
+        carry_out(preview(container))
+
+    page = look(reader, view, subject.uid)
+
+    assert [each.words[-7:] for each in page.all if each.tag == "pre" and each.attributes.get("tabindex") == "0"] == ["the end"]
