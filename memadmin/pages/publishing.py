@@ -15,12 +15,14 @@ from django.views.decorators.http import require_POST
 
 from memadmin.access.actors import actor_of
 from memadmin.access.visibility import get_container
+from memadmin.jobs import schedules
 from memadmin.lifecycle import planning
 from memadmin.pages import wording
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem
 from memadmin.pages.policies import policy_page
 from memadmin.pages.policy_form import PolicyForm
+from memadmin.pages.standing import NIGHTLY
 from memadmin.store import policies
 from memadmin.store.models import Container, PolicyState, PolicyVersion
 from retention.rules import RetentionPolicy
@@ -118,7 +120,7 @@ def _ask(
     confirm = {
         "action": request.path,
         "verb": verb,
-        "consequence": f"From the next run on this policy is carried out in {container.name}. {_replaced(container, standing)}",
+        "consequence": f"{_begins()} this policy is carried out in {container.name}. {_replaced(container, standing)}",
         "warnings": [warned.text for warned in estimate.warnings if warned.loud],
         "totals": estimate.totals,
         "keeps": changes if changes else ["It says what the policy in force says."],
@@ -146,6 +148,11 @@ def _ask_to_opt_out(request: PersonRequest, container: Container, base: int | No
         "hidden": {"base": base or "", "sure": "yes"},
     }
     return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Opt out of retention"})
+
+
+def _begins() -> str:
+    at = schedules.next_run(NIGHTLY, now=timezone.now())
+    return f"From the next run on, {at:%d %b %Y, %H:%M} UTC," if at else "The nightly run is switched off; once one is started,"
 
 
 def _replaced(container: Container, standing: PolicyVersion | None) -> str:

@@ -16,11 +16,21 @@ _REASONS = {
     Reason.MAX_RECORDS: "lowest score, beyond the user's cap of memories",
     Reason.MAX_TOKENS: "lowest score, beyond the user's cap of tokens",
 }
+# The same behind a number above one, where that reads differently.
+_OF_MANY = {
+    Reason.TTL: "past their time to live",
+    Reason.OVERSIZED: "larger than their user's whole token cap",
+    Reason.MAX_RECORDS: "with the lowest scores, beyond a user's cap of memories",
+    Reason.MAX_TOKENS: "with the lowest scores, beyond a user's cap of tokens",
+}
 
 
-def reason_in_words(name: str) -> str:
-    """Return what a reason means; a name that is no reason of ours is shown as it is."""
-    return _REASONS[Reason(name)] if name in set(Reason) else name
+def reason_in_words(name: str, *, number: int = 1) -> str:
+    """Return what a reason means, of one item or of a number of them; a name that is no reason of ours is shown as it is."""
+    if name not in set(Reason):
+        return name
+    reason = Reason(name)
+    return _OF_MANY.get(reason, _REASONS[reason]) if number > 1 else _REASONS[reason]
 
 
 def strategy_in_words(name: str | None) -> str:

@@ -249,7 +249,7 @@ def test_publishing_asks_with_what_would_go_what_is_loud_and_what_it_replaces(co
 
     assert "Would evict <strong>5</strong> items of 1 user" in page
     assert "This would evict 4 of 6 long-term memories (67 %)." in page
-    assert "It replaces version 1." in page
+    assert "From the next run on, 02 Mar 2026, 03:00 UTC, this policy is carried out in pharmacy. It replaces version 1." in page
     assert policies.published(container).note == "stricter"
     assert policies.current(container).relevance.max_records == 2
 

@@ -7,6 +7,7 @@ from django.template import Context, Template
 from django.test import RequestFactory
 
 from memadmin.access.models import Person
+from memadmin.pages.templatetags import memadmin as tags
 from memadmin.store.models import Subject
 from tests.factories import NOON
 
@@ -177,3 +178,16 @@ def test_a_users_name_says_when_there_is_none():
 def test_a_strategy_is_said_in_words():
     assert render("{{ name|strategy }}", name="USER_PREFERENCE") == "user preference"
     assert render("{{ name|strategy }}", name=None) == ""
+
+
+def test_a_reason_behind_a_number_reads_as_of_many():
+    assert (tags.reason("ttl"), tags.reason("ttl", 1)) == ("past its time to live",) * 2
+    assert tags.reason("max_records", 2) == "with the lowest scores, beyond a user's cap of memories"
+    assert tags.reason("age", 2) == "older than the retention rule keeps"
+    assert tags.reason("of another system", 2) == "of another system"
+
+
+def test_the_target_of_an_audit_entry_is_short_enough_for_a_column():
+    assert tags.short_target("containers/f31d9d04-ba61-5a1d-afc6-e289d6622076") == "containers/f31d9d04…"
+    assert tags.short_target("runs/2") == "runs/2"
+    assert tags.short_target("settings/retention_enabled") == "settings/retention_enabled"

@@ -97,9 +97,16 @@ def strategy(name: str | None) -> str:
 
 
 @register.filter
-def reason(name: str) -> str:
-    """Why something went or goes, in words."""
-    return wording.reason_in_words(name)
+def reason(name: str, number: int = 1) -> str:
+    """Why something went or goes, in words; {{ name|reason:number }} behind a number."""
+    return wording.reason_in_words(name, number=number)
+
+
+@register.filter
+def short_target(target: str) -> str:
+    """What an audit entry is about, short enough for a column: `containers/f31d9d04…`."""
+    kind, _, which = target.partition("/")
+    return f"{kind}/{which[:8]}…" if len(which) == 36 and which.count("-") == 4 else target  # a uid
 
 
 @register.filter
