@@ -20,14 +20,14 @@ def give_session(session: Session, user_id: str, *, actor: str, now: datetime) -
     ingest.write(session.container, [IncomingUser(user_id=user_id)], actor=actor, now=now)
     subject = Subject.objects.get(container_id=session.container_id, user_id=user_id)
     counters.lock([session.subject_id, subject.pk])
+    if not Session.objects.filter(pk=session.pk, subject_id=session.subject_id).update(subject=subject, revision=F("revision") + 1):
+        return  # somebody was faster
     working = WorkingMemory.objects.filter(session=session, subject_id=session.subject_id)
     rows, messages = working.count(), working.aggregate(sum=Sum("message_count"))["sum"] or 0
     working.update(subject=subject)
-    Pin.objects.filter(target_uid=session.uid, subject_id=session.subject_id).update(subject=subject)
-    if not Session.objects.filter(pk=session.pk, subject_id=session.subject_id).update(subject=subject, revision=F("revision") + 1):
-        return  # somebody was faster
+    pinned = Pin.objects.filter(target_uid=session.uid, subject_id=session.subject_id).update(subject=subject)
     moves = counters.Moves()
-    moved = {"sessions": 1, "pinned_sessions": int(session.pinned), "working": rows, "messages": messages}
+    moved = {"sessions": 1, "pinned_sessions": pinned, "working": rows, "messages": messages}
     moves.add(session.subject_id, **{name: -number for name, number in moved.items()})
     moves.add(subject.pk, **moved)
     moves.apply()

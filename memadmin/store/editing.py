@@ -89,7 +89,7 @@ def _known(changes: Changes, names: Collection[str]) -> dict[str, Any]:
 def _locked(item: Item, *names: str) -> dict[str, Any]:
     """Return the named columns as they stand now that nobody else moves them. Raises Gone."""
     counters.lock([item.subject_id])
-    row = type(item)._default_manager.filter(pk=item.pk).values(*names).first()
+    row = type(item)._default_manager.filter(pk=item.pk, subject_id=item.subject_id).values(*names).first()
     if row is None:
         raise Gone("This is not in the store any more.")
     return dict(row)

@@ -92,7 +92,7 @@ def _unpinned(item: Pinnable) -> Action:
 def _flag(item: Pinnable, *, pinned: bool, error: Exception) -> None:
     """Set the flag by compare-and-set and move the counter; raise the error if it stands like that already."""
     counters.lock([item.subject_id])
-    rows = type(item).objects.filter(pk=item.pk)
+    rows = type(item).objects.filter(pk=item.pk, subject_id=item.subject_id)  # a session may have become another user's
     if not rows.filter(pinned=not pinned).update(pinned=pinned, revision=F("revision") + 1):
         if rows.exists():
             raise error

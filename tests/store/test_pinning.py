@@ -1,8 +1,9 @@
 import pytest
 
 from memadmin.audit.models import AuditEntry
-from memadmin.store import pinning
-from memadmin.store.models import LongTermMemory, Pin
+from memadmin.store import attribution, pinning
+from memadmin.store.check import check
+from memadmin.store.models import LongTermMemory, Pin, Session
 from tests.factories import ACTOR, NOON, make_container, make_memory, make_session, subject_of
 
 pytestmark = pytest.mark.django_db
@@ -95,3 +96,14 @@ def test_undoing_an_unpin_brings_the_pin_back_with_its_reason():
 def test_there_is_nothing_to_undo_where_nothing_was_unpinned():
     with pytest.raises(pinning.NotPinned):
         pinning.pin_again(make_memory(make_container()), actor=ACTOR, now=NOON)
+
+
+def test_a_session_that_has_become_another_users_is_not_pinned_for_the_former():
+    container = make_container()
+    session = make_session(container, user_id=None)
+    attribution.give_session(Session.objects.get(), "bob", actor=ACTOR, now=NOON)
+
+    with pytest.raises(pinning.Gone):
+        pinning.pin(session, reason="allergy", actor=ACTOR, now=NOON)
+
+    assert list(check()) == []
