@@ -1,4 +1,5 @@
 import pytest
+from django.db import transaction
 
 from memadmin.lifecycle import writing
 from memadmin.store import pinning
@@ -102,7 +103,7 @@ def test_a_payload_whose_session_could_be_several_users_is_refused():
     add(container, user_id="ann")
     add(container, user_id="bob")
 
-    with pytest.raises(writing.AmbiguousSession):
+    with pytest.raises(writing.AmbiguousSession), transaction.atomic():
         add(container, user_id=None)
     assert WorkingMemory.objects.count() == 2
 
