@@ -138,6 +138,8 @@ class _Batch:
             if item.session_ref and not item.session_gone and (item.user_id, item.session_ref) not in items
         }
         wanted = items | bare
+        if not wanted:
+            return
         stored = self._stored_sessions(wanted)
         new = {item.uid or self._uid_of(item): item for key, item in wanted.items() if key not in stored}
         if len(new) + len(stored) < len(wanted) or Session.objects.with_uids(new).exists():

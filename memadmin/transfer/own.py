@@ -5,6 +5,7 @@ A field that has its usual value is left out; what is absent when read has its u
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, Field, fields
 from datetime import MINYEAR, UTC, date, datetime
@@ -151,13 +152,19 @@ def read_item(record: Record, kind: str, *, rename: Rename) -> Incoming:
     return KINDS[kind](user_id=identifier(record, "user_id"), **values)
 
 
-def _names(kind: str) -> list[str]:
-    return [column.name for column in fields(KINDS[kind]) if column.name not in APART]
+@functools.cache
+def _names(kind: str) -> tuple[str, ...]:
+    return tuple(column.name for column in fields(KINDS[kind]) if column.name not in APART)
+
+
+@functools.cache
+def _known(kind: str) -> frozenset[str]:
+    return frozenset({"type", "user_id", "pin", "sources", *_names(kind)})
 
 
 def unknown_fields(record: Record, kind: str) -> list[str]:
     """Return the fields of a record that this version does not know."""
-    return sorted(record.keys() - {"type", "user_id", "pin", "sources", *_names(kind)})
+    return sorted(record.keys() - _known(kind))
 
 
 def read_archived(record: Record, *, rename: Rename) -> IncomingArchived:

@@ -42,7 +42,7 @@ from memadmin.transfer.problems import Refused
 LARGEST = 256 * 1024 * 1024  # bytes
 IN_MEMORY = 1024 * 1024
 CHUNK = 64 * 1024
-AT_ONCE = 500  # lines
+AT_ONCE = 2_000  # lines
 LONGEST_LINE = 10 * 1024 * 1024
 NOT_FOR_AGENTS = {"pin": "pin it afterwards, with a reason", "owner": "it is the owner of the token"}
 
@@ -134,9 +134,8 @@ class Writer:
         if unknown := own.unknown_fields(record, kind):
             raise Refused("field_unknown", "there is no such field", field=unknown[0][:100])
         item = own.read_item(record, kind, rename=lambda uid: uid)
-        item = replace(item, owner=self.principal.name, created_at=item.created_at or self.now)
-        if not isinstance(item, IncomingSession):
-            item = replace(item, uid=item.uid or self._uid_of(item))
+        uid = item.uid if item.uid or isinstance(item, IncomingSession) else self._uid_of(item)
+        item = replace(item, owner=self.principal.name, created_at=item.created_at or self.now, uid=uid)
         check(item)
         return item
 
