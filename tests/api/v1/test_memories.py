@@ -256,3 +256,20 @@ def test_without_a_token_there_is_nothing_and_other_methods_are_refused(client, 
     assert problem(api.call("OPTIONS", ONE))[0] == 405
     assert problem(api.get("/containers/%00"))[0] == 404
     assert api.get(ONE).headers["Cache-Control"] == "private, no-store"
+
+
+def test_too_many_requests_are_told_when_to_come_back(api, container):
+    configuration.change("api_requests_per_minute", 1, actor=ACTOR, now=NOON)
+    api.get(ONE)
+
+    answer = api.get(ONE)
+
+    assert problem(answer)[:2] == (429, "throttled")
+    assert 0 < int(answer.headers["Retry-After"]) <= 60
+
+
+def test_another_tenants_container_is_not_there(api, container):
+    configuration.change("multi_tenancy_enabled", True, actor=ACTOR, now=NOON)
+
+    assert problem(api.get(ONE))[0] == 404
+    assert said(api.get("/containers"))["items"] == []
