@@ -8,11 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Case, IntegerField, Q, Value, When
+from django.db.models import Case, IntegerField, Value, When
 
+from memadmin.recall.finding import HasWord
 from memadmin.recall.touching import touch
-from memadmin.recall.words import word_pattern, words_of
+from memadmin.recall.words import words_of
 from memadmin.store import configuration, policies
 from memadmin.store.models import Container, LongTermMemory, Subject
 from memadmin.store.querysets import LongTermQuerySet
@@ -59,18 +61,9 @@ def _standing(rows: LongTermQuerySet, rule: RelevanceRule | None, *, now: dateti
 
 
 def _ranked(rows: LongTermQuerySet, words: Iterable[str], *, asked: bool) -> LongTermQuerySet:
-    patterns = [pattern for word in words if (pattern := word_pattern(word))]
-    found = Value(0, IntegerField())
-    for pattern in patterns:
-        found = found + Case(When(text__regex=pattern, then=Value(1)), default=Value(0), output_field=IntegerField())  # type: ignore[assignment]
+    holds = [HasWord("text", word) for word in words]
+    found: Any = Value(0, IntegerField())
+    for condition in holds:
+        found = found + Case(When(condition, then=Value(1)), default=Value(0), output_field=IntegerField())
     rows = rows.annotate(words=found)
-    if asked:
-        rows = rows.filter(_any(patterns))
-    return rows.order_by("-words", "-score", "id") if asked else rows.order_by("-score", "id")
-
-
-def _any(patterns: list[str]) -> Q:
-    condition = Q(pk__in=[])
-    for pattern in patterns:
-        condition |= Q(text__regex=pattern)
-    return condition
+    return rows.filter(words__gt=0).order_by("-words", "-score", "id") if asked else rows.order_by("-score", "id")

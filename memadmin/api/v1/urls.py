@@ -1,8 +1,18 @@
 """The addresses of our own API."""
 
-from django.urls import path
+from django.urls import path, register_converter
+from django.urls.converters import StringConverter
 
 from memadmin.api.v1 import base, bulk, containers, governing, memories, schema, webhooks
+
+
+class Anything(StringConverter):
+    """Like `path`, line breaks and all."""
+
+    regex = r"[\s\S]+"
+
+
+register_converter(Anything, "anything")
 
 BASE = "api/v1"
 ONE = f"{BASE}/containers/<str:cid>"
@@ -31,5 +41,5 @@ urlpatterns = [
     path(f"{BASE}/webhooks", webhooks.Webhooks.as_view()),
     path(f"{BASE}/webhooks/<uuid:uid>", webhooks.OneWebhook.as_view()),
     path(f"{BASE}/webhooks/<uuid:uid>/deliveries", webhooks.Deliveries.as_view()),
-    path("api/<path:rest>", base.Nowhere.as_view()),
+    path("api/<anything:rest>", base.Nowhere.as_view()),
 ]

@@ -254,7 +254,7 @@ def test_without_a_token_there_is_nothing_and_other_methods_are_refused(client, 
     assert client.get(f"/api/v1{ONE}").headers["WWW-Authenticate"].startswith("Bearer")
     assert problem(api.call("DELETE", ONE))[:2] == (405, "method_not_allowed")
     assert problem(api.call("OPTIONS", ONE))[0] == 405
-    assert problem(api.get("/containers/%00"))[0] == 404
+    assert [problem(api.get(path))[0] for path in ("/containers/%00", "/nothing", "/runs/%0A1/x")] == [404, 404, 404]
     assert api.get(ONE).headers["Cache-Control"] == "private, no-store"
 
 

@@ -17,7 +17,6 @@ from memadmin.api.opensearch.querying.fields import (
     summed,
 )
 from memadmin.api.opensearch.querying.queries import Bool, Clause, Exists, Ids, Like, Match, MatchAll, Range, Terms
-from memadmin.api.opensearch.querying.references import Id
 
 Fields = Callable[[str], Field | None]
 
@@ -27,7 +26,8 @@ def condition_of(clause: Clause, fields: Fields) -> Q:
     if isinstance(clause, MatchAll):
         return EVERYTHING
     if isinstance(clause, Ids):
-        return Id().equals(clause.values)
+        own_id = fields("_id")
+        return own_id.equals(clause.values) if own_id else NOTHING
     if isinstance(clause, Bool):
         return _combined(clause, fields)
     field = fields(clause.field)  # type: ignore[attr-defined]

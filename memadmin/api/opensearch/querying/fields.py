@@ -21,7 +21,8 @@ from memadmin.api.opensearch.querying.globs import lowered, word_form
 from memadmin.api.opensearch.querying.leaves import ColumnTest, LeafTest, MessageText
 from memadmin.api.opensearch.querying.queries import Like, Match, QueryRefused, Range, Scalar, as_text, needed
 from memadmin.api.opensearch.querying.text_tests import TextTest
-from memadmin.recall.words import word_pattern, words_of
+from memadmin.recall.finding import HasWord
+from memadmin.recall.words import words_of
 
 EVERYTHING = Q(pk__isnull=False)
 NOTHING = Q(pk__in=[])
@@ -243,7 +244,7 @@ class Text(Field):
     def equals(self, values: Sequence[Scalar]) -> Q:
         if len(values) > _MOST_WORDS:
             raise QueryRefused(f"[terms] looks for at most {_MOST_WORDS} values in a text", kind="too_many_clauses")
-        return any_of([self._has(word_pattern(as_text(value))) for value in values])
+        return any_of([self._holds(as_text(value)) for value in values])
 
     def like(self, clause: Like) -> Q:
         glob = tuple(lowered(piece) if clause.any_case and isinstance(piece, str) else piece for piece in clause.glob)
@@ -255,19 +256,31 @@ class Text(Field):
         return Q(**{f"{self.column}__isnull": False}) & ~Q(**{self.column: ""})
 
     def match(self, clause: Match) -> Q:
-        found = [self._has(word_pattern(word)) for word in words_of(as_text(clause.value))]
+        found = [self._holds(word) for word in words_of(as_text(clause.value))]
         return at_least(found, max(needed(clause.at_least, len(found)), 1))
 
     def relevance(self, clause: Match) -> Relevance:
         """How many of the words stand in the text."""
-        return summed([counted(self._has(word_pattern(word))) for word in words_of(as_text(clause.value))])
+        return summed([counted(self._holds(word)) for word in words_of(as_text(clause.value))])
+
+    def _holds(self, word: str) -> Q:
+        """Return the condition for a word; what is none, as words are cut, stands nowhere."""
+        if words_of(word) != [word]:
+            return NOTHING
+        return self._there & Q(HasWord(self._text, word))
+
+    @property
+    def _text(self) -> Any:
+        return MessageText(self.column) if self.messages else F(self.column)
+
+    @property
+    def _there(self) -> Q:
+        return Q() if self.messages else Q(**{f"{self.column}__isnull": False})
 
     def _has(self, pattern: str | None) -> Q:
         if pattern is None:
             return NOTHING
-        if self.messages:
-            return Q(Regex(MessageText(self.column), pattern))
-        return Q(**{f"{self.column}__isnull": False}) & Q(**{f"{self.column}__regex": pattern})
+        return self._there & Q(Regex(self._text, pattern))
 
 
 def all_of(conditions: Sequence[Q]) -> Q:

@@ -7,7 +7,7 @@ Lists are looked into, on the way and at its end.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from itertools import product
 from typing import Any
 
@@ -15,6 +15,7 @@ from django.db.models import BooleanField, F, Func, IntegerField, TextField
 
 from memadmin.api.opensearch.querying.queries import as_text
 from memadmin.api.opensearch.querying.text_tests import TextTest
+from memadmin.recall import finding
 
 Keys = tuple[str, ...]
 
@@ -158,14 +159,8 @@ def _step(value: Any, key: str) -> Iterator[Any]:
 
 
 def register(connection: Any) -> None:
-    """Make our functions known to SQLite; cheap enough to be done again for every query."""
-    connection.ensure_connection()
-    for name, arity, function in (
-        ("memadmin_text", 2, _text_holds),
-        ("memadmin_leaf", 3, _leaf_holds),
-        ("memadmin_messages", 1, _message_text),
-    ):
-        connection.connection.create_function(name, arity, function, deterministic=True)
+    """Make our functions known to SQLite."""
+    finding.register(connection, _FUNCTIONS)
 
 
 def _text_holds(text: str | None, test: str) -> bool:
@@ -173,9 +168,9 @@ def _text_holds(text: str | None, test: str) -> bool:
 
 
 def _leaf_holds(column: str | None, name: str, test: str) -> bool:
-    if column is None:
-        return False
     asked = TextTest.from_json(test)
+    if column is None or not asked.may_stand_in(column):
+        return False
     values = values_at(json.loads(column), name)
     if asked.asks_presence_only:
         return any(leaf is not None for value in values for leaf in _scalars(value))
@@ -190,3 +185,10 @@ def message_texts(messages: Any) -> Iterator[str]:
     """Yield the texts of messages: what is a text in `content`, and what is under `text` in its parts."""
     found = [*values_at(messages, "content"), *(text for content in values_at(messages, "content") for text in _step(content, "text"))]
     yield from (value for value in found if isinstance(value, str))
+
+
+_FUNCTIONS: Mapping[str, tuple[int, Callable[..., Any]]] = {
+    "memadmin_text": (2, _text_holds),
+    "memadmin_leaf": (3, _leaf_holds),
+    "memadmin_messages": (1, _message_text),
+}

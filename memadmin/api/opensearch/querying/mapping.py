@@ -14,6 +14,7 @@ from memadmin.api.opensearch.documents import wire_id
 from memadmin.api.opensearch.querying.fields import Field, Fixed, Flag, Keyword, Leaf, Moment, Text, Whole
 from memadmin.api.opensearch.querying.leaves import KeyCount
 from memadmin.api.opensearch.querying.references import Id, MemoryRef, User
+from memadmin.api.opensearch.reach import MODELS
 from memadmin.store.models import Container, ItemType
 
 Makers = Mapping[str, Callable[[Container], Field]]
@@ -28,10 +29,12 @@ class Mapped:
 
     def field(self, name: str) -> Field | None:
         """Return the field of a name, or None."""
-        if name == "_id":
-            return Id()
         if self.item_type is None or self.container is None:
+            if name == "_id":
+                return Id(Container, None)
             return _CONTAINER.get(name) or _leaf(name, {"configuration": "configuration", "owner": "owner"})
+        if name == "_id":
+            return Id(MODELS[self.item_type], self.container)
         maker = _FIELDS[self.item_type].get(name)
         return maker(self.container) if maker else _leaf(name, _JSON[self.item_type])
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from django.db import models
 from django.db.models import CharField, F, Func, Q, Value
 from django.db.models.functions import Coalesce, NullIf
 
@@ -15,7 +16,7 @@ from memadmin.api.opensearch.querying.leaves import ColumnTest
 from memadmin.api.opensearch.querying.queries import Like, Range, Scalar, as_text
 from memadmin.api.opensearch.querying.text_tests import TextTest
 from memadmin.api.opensearch.reach import uid_of
-from memadmin.store.models import Container, Subject
+from memadmin.store.models import Container, HistoryEntry, Subject
 
 
 class UidText(Func):
@@ -43,15 +44,25 @@ def wire_id_expression() -> Any:
 
 @dataclass(frozen=True)
 class Id(Field):
-    """The document's own id: the one that its source gave, else the uid."""
+    """The document's own id: the one that its source gave, else the uid. `container` None: the documents are containers."""
 
+    model: type[models.Model]
+    container: Container | None
     kind = "_id"
 
     def equals(self, values: Sequence[Scalar]) -> Q:
         texts = [as_text(value) for value in values]
-        return Q(external_id__in=[text for text in texts if text]) | (
-            (Q(external_id__isnull=True) | Q(external_id="")) & Q(uid__in=uids_among(texts))
-        )
+        rows = self.model._default_manager.all() if self.container is None else self.model._default_manager.filter(container=self.container)
+        named = rows.filter(external_id__in=[text for text in texts if text])
+        return Q(pk__in={*named.values_list("pk", flat=True), *self._unnamed(texts)})
+
+    def _unnamed(self, texts: Sequence[str]) -> list[int]:
+        """Look up rows by their uids alone: a further condition would tempt the planner to walk through the container instead."""
+        found = self.model._default_manager.filter(uid__in=uids_among(texts))
+        if self.container is None:
+            return [key for key, name in found.values_list("pk", "external_id") if not name]
+        rows = found.values_list("pk", "external_id", "container_id")
+        return [key for key, name, container in rows if not name and container == self.container.pk]
 
     def like(self, clause: Like) -> Q:
         return Q(ColumnTest(wire_id_expression(), TextTest(glob=clause.glob, any_case=clause.any_case)))
@@ -91,9 +102,11 @@ class MemoryRef(Field):
 
     def equals(self, values: Sequence[Scalar]) -> Q:
         texts = [as_text(value) for value in values]
-        return Q(memory_ref__in=[text for text in texts if text]) | (
-            (Q(memory_ref__isnull=True) | Q(memory_ref="")) & Q(memory_uid__in=uids_among(texts))
-        )
+        entries = HistoryEntry.objects
+        named = entries.filter(container=self.container, memory_ref__in=[text for text in texts if text]).values_list("pk", flat=True)
+        found = entries.filter(memory_uid__in=uids_among(texts)).values_list("pk", "memory_ref", "container_id")
+        unnamed = [key for key, name, container in found if not name and container == self.container.pk]
+        return Q(pk__in={*named, *unnamed})
 
     def like(self, clause: Like) -> Q:
         return Q(ColumnTest(self.expression, TextTest(glob=clause.glob, any_case=clause.any_case)))

@@ -44,6 +44,16 @@ class TextTest:
         among = None if given["among"] is None else frozenset(given["among"])
         return cls(among=among, glob=glob, any_case=given["any_case"], bounds=given["bounds"])
 
+    def may_stand_in(self, column: str) -> bool:
+        """A quick look at the JSON of a whole column: false where none of the values can be in it."""
+        return self.literal is None or any(value in column for value in self.literal)
+
+    @functools.cached_property
+    def literal(self) -> list[str] | None:
+        """The values, where each stands in JSON just as it is: letters do, what is escaped or could be a number does not."""
+        plain = self.among is not None and all(map(_is_plain, self.among))
+        return list(self.among or ()) if plain else None
+
     def holds(self, text: str) -> bool:
         if self.among is not None and text not in self.among:
             return False
@@ -77,3 +87,7 @@ class TextTest:
 def _compares(name: str, text: str, bound: str) -> bool:
     # UTF-8 sorts like the code points, and Python compares those.
     return {"gte": text >= bound, "gt": text > bound, "lte": text <= bound, "lt": text < bound}[name]
+
+
+def _is_plain(value: str) -> bool:
+    return value.isascii() and value.isprintable() and not {'"', "\\"} & set(value) and any(map(str.isalpha, value))
