@@ -99,6 +99,9 @@ def test_an_editor_edits_previews_pins_a_victim_runs_by_number_and_restores(page
 
     page.get_by_role("button", name="Publish…").click()
     expect(page.locator("#confirm")).to_contain_text("This would evict 3 of 10 long-term memories (30 %).")
+    page.go_back()
+    expect(page.get_by_label("A user keeps at most").first).to_have_value("4")
+    page.get_by_role("button", name="Publish…").click()
     page.get_by_role("button", name="Publish", exact=True).click()
     expect(page.locator("#toasts")).to_contain_text("Published as version 1")
     page.get_by_role("button", name="Preview the victims").click()
