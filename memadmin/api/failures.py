@@ -10,7 +10,8 @@ from django.http import HttpRequest, JsonResponse
 from memadmin.api.opensearch.errors import ARGUMENT, STATUS, ApiError
 
 logger = logging.getLogger(__name__)
-PATHS = ("/_", "/api/")
+COMPATIBLE = "/_"
+PATHS = (COMPATIBLE, "/api/")
 
 
 def is_api(request: HttpRequest) -> bool:
@@ -19,20 +20,25 @@ def is_api(request: HttpRequest) -> bool:
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
-    return _answer(ApiError(404, STATUS, "There is nothing at this address."))
+    return _answer(request, ApiError(404, STATUS, "There is nothing at this address."), code="not_found")
 
 
 def bad_request(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
-    return _answer(ApiError(400, ARGUMENT, "The server did not accept this request: a foreign host name, or too much data."))
+    error = ApiError(400, ARGUMENT, "The server did not accept this request: a foreign host name, or too much data.")
+    return _answer(request, error, code="bad_request")
 
 
 def broken(request: HttpRequest) -> JsonResponse:
     error_id = uuid.uuid4().hex[:8]
     logger.error("request to the API failed, error id %s", error_id)
-    response = _answer(ApiError(500, STATUS, "Internal server error"))
+    response = _answer(request, ApiError(500, STATUS, "Internal server error"), code="error")
     response["X-Error-Id"] = error_id
     return response
 
 
-def _answer(error: ApiError) -> JsonResponse:
-    return JsonResponse(error.envelope(), status=error.status)
+def _answer(request: HttpRequest, error: ApiError, *, code: str) -> JsonResponse:
+    """Each API has one shape for whatever goes wrong."""
+    if request.path.startswith(COMPATIBLE):
+        return JsonResponse(error.envelope(), status=error.status)
+    whose = "client_error" if error.status < 500 else "server_error"
+    return JsonResponse({"type": whose, "errors": [{"code": code, "detail": error.reason, "attr": None}]}, status=error.status)

@@ -44,9 +44,12 @@ def test_what_breaks_answers_in_the_envelope_and_says_nothing(monkeypatch, error
     assert b"memory" not in answer.content
 
 
-def test_an_address_that_no_part_knows_is_no_page(client):
-    assert reason_of(client.get("/api/nothing/at/all/"))[0] == 404
-    assert reason_of(client.get("/_cluster/settings", headers={"Host": "evil.example"}))[0] == 400
+def test_each_api_refuses_in_its_own_shape(client):
+    foreign = {"Host": "evil.example"}
+
+    assert reason_of(client.get("/_cluster/settings", headers=foreign))[0] == 400
+    assert client.get("/api/v1/containers", headers=foreign).json()["errors"][0]["code"] == "bad_request"
+    assert client.get("/api/nothing/at/all").json().keys() == {"type", "errors"}
 
 
 def test_a_page_that_is_missing_stays_a_page(client):

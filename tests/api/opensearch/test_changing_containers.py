@@ -2,6 +2,7 @@
 
 import pytest
 
+from memadmin.api.opensearch import documents
 from memadmin.audit.models import AuditEntry
 from memadmin.store.models import Session, WorkingMemory
 from tests.tokens import api_of, reason_of
@@ -212,3 +213,17 @@ def test_who_may_not_use_a_container_is_told_in_the_words_of_each_route(api):
 
     assert reason_of(stranger.get(f"/{cid}"))[2] == "User doesn't have privilege to perform this operation on this memory container"
     assert reason_of(stranger.put(f"/{cid}", {"name": "x"}))[2] == "User doesn't have permissions to update memories in this container"
+
+
+def test_a42_where_the_other_containers_cannot_be_looked_at_nothing_is_deleted(api, monkeypatch):
+    def fails(container, item_type):
+        raise RuntimeError
+
+    cid = filled(api, {"index_prefix": "own"})
+    create(api)
+    api.client.raise_request_exception = False
+    monkeypatch.setattr(documents, "index_name", fails)
+
+    assert api.delete(f"/{cid}?delete_all_memories=true").status_code == 500
+    assert api.get(f"/{cid}").status_code == 200
+    assert WorkingMemory.objects.exists()
