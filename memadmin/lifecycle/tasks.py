@@ -10,6 +10,7 @@ from django.db.models import F
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
 from memadmin.lifecycle import embedding, nightly, runs
 from memadmin.lifecycle.inference import jobs as inference
+from memadmin.lifecycle.inference import summaries
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.nightly import Place
 from memadmin.lifecycle.stepping import advance
@@ -83,3 +84,9 @@ def start_embedding(*, now: datetime) -> None:
 def embed(job: JobView, *, now: datetime) -> Step:
     """Vectors for some of the memories that wait for one."""
     return embedding.embed_step(job)
+
+
+@job(summaries.SUMMARISE)
+def summarise(job: JobView, *, now: datetime) -> Step:
+    """A summary for one session."""
+    return summaries.summarise_step(job, now=now)

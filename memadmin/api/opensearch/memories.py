@@ -16,7 +16,7 @@ from memadmin.api.opensearch.errors import CONFLICT, IO, MAPPING, PARSE, ApiErro
 from memadmin.api.opensearch.fields import Document, shown
 from memadmin.api.opensearch.reach import NO_MEMORY, container_of, item_type_of, row_of
 from memadmin.lifecycle import writing
-from memadmin.lifecycle.inference import jobs
+from memadmin.lifecycle.inference import jobs, summaries
 from memadmin.store import configuration, deleting, editing, pinning
 from memadmin.store.intake import IncomingWorking
 from memadmin.store.models import Container, HistoryEntry, ItemType, LongTermMemory, Session, WorkingMemory
@@ -50,17 +50,26 @@ def add_working(call: Call, cid: str) -> dict[str, Any]:
     container = container_of(call.principal, cid, denied=MAY_NOT_ADD)
     _check_same_container(document, container)
     item = reading.read_working(document, container=container, principal=call.principal, now=call.now)
+    begins = item.session_ref is not None and not _names_a_session(document)
     try:
-        memory = _store(call, container, item)
+        memory = _store(call, container, item, begins=begins)
     except writing.AmbiguousSession as error:
         raise ApiError(409, CONFLICT, str(error)) from None
     session = {"session_id": memory.session_ref} if memory.session_ref else {}
     return {**session, "working_memory_id": documents.wire_id(memory)}
 
 
+def _names_a_session(document: Document) -> bool:
+    namespace = document.get("namespace")
+    return isinstance(namespace, Mapping) and "session_id" in namespace
+
+
 @transaction.atomic
-def _store(call: Call, container: Container, item: IncomingWorking) -> WorkingMemory:
+def _store(call: Call, container: Container, item: IncomingWorking, *, begins: bool) -> WorkingMemory:
+    """Store a payload; `begins` a session, which then gets its summary from a model, where there is one."""
     memory = writing.add_working(container, item, actor=call.principal.actor, now=call.now)
+    if begins and memory.session:
+        summaries.request(memory.session, actor=call.principal.actor, now=call.now)
     if item.infer:
         try:
             jobs.request(memory, actor=call.principal.actor, now=call.now)

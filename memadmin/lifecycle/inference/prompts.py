@@ -35,6 +35,12 @@ def extraction(strategy: Strategy, messages: Sequence[Any], *, most: int) -> lis
     return [Message("system", orders), Message("user", _material({"conversation": _plain(messages)}))]
 
 
+def summary(messages: Sequence[Any]) -> list[Message]:
+    """Ask for the subject of a conversation as plain text."""
+    task = "Say in one or two sentences, in the language of the conversation, what it is about. Answer with these sentences alone."
+    return [Message("system", f"{task}\n\n{_NOT_ORDERS}"), Message("user", _material({"conversation": _plain(messages)}))]
+
+
 def decision(facts: Sequence[str], memories: Sequence[str]) -> list[Message]:
     """Ask what each new fact means for the memories, which are named by their place in the list."""
     material = {
