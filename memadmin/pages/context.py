@@ -30,7 +30,7 @@ class NavEntry:
 
 NAVIGATION = (
     NavEntry("Overview", "layout-dashboard", "overview", Right.CONTAINER_VIEW, ("overview",)),
-    NavEntry("Containers", "box", "container-list", Right.CONTAINER_VIEW, ("container", "policy", "user", "memory", "session")),
+    NavEntry("Containers", "box", "container-list", Right.CONTAINER_VIEW, ("container", "policy", "user", "memory", "session", "import")),
     NavEntry("Runs", "play", "run-list", Right.RUN_VIEW, ("run", "preview", "job", "schedule")),
     NavEntry("Audit", "scroll-text", "audit-list", Right.AUDIT_VIEW, ("audit",)),
     NavEntry("People", "users", "person-list", Right.PERSON_MANAGE, ("person",)),

@@ -38,8 +38,8 @@ def addresses() -> list[str]:
     person = Person.objects.order_by("pk").first()
     run, preview = Run.objects.filter(container=container).order_by("number")
     user, policy = f"/users/{subject.uid}/", f"/containers/{container.uid}/policy/"
-    pages = ["/", "/containers/", "/runs/", "/audit/", "/settings/", "/help/", "/nothing/", "/people/", f"/people/{person.uid}/"]
-    pages += [f"/containers/{container.uid}/users/", f"/containers/{container.uid}/export/"]
+    pages = ["/", "/containers/", "/runs/", "/audit/", "/settings/", "/help/", "/nothing/", "/import/", "/people/"]
+    pages += [f"/people/{person.uid}/", f"/containers/{container.uid}/users/", f"/containers/{container.uid}/export/"]
     pages += [user, f"{user}sessions/", f"{user}history/", f"{user}archive/", f"/memories/{memory.uid}/", f"/sessions/{session.uid}/"]
     pages += [policy, f"{policy}versions/", f"{policy}versions/1/", f"{policy}?base=1&max_records=x&use_relevance=on"]
     return [*pages, f"/runs/{run.number}/", f"/runs/{preview.number}/", f"/runs/{preview.number}/spared/"]

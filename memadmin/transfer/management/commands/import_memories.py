@@ -1,15 +1,12 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone
 
-from memadmin.transfer.importing import Importer, Reader
-from memadmin.transfer.jsonl import JsonlReader
-from memadmin.transfer.messages import MessagesReader
-from memadmin.transfer.opensearch import OpenSearchReader
+from memadmin.transfer.formats import LATER, READERS
+from memadmin.transfer.importing import Importer
 from memadmin.transfer.problems import UnusableFile
 from memadmin.transfer.progress import progress_bar
 from memadmin.transfer.report import Report
@@ -18,12 +15,6 @@ from memadmin.transfer.sources import Source
 from memadmin.transfer.targets import Target
 
 ACTOR = "command/import_memories"
-READERS: dict[str, Callable[[Target, Scratch], Reader]] = {
-    "jsonl": JsonlReader,
-    "messages": MessagesReader,
-    "opensearch": OpenSearchReader,
-}
-LATER = ("adk", "mem0", "letta", "chatgpt", "claude")
 IN_A_FOLDER = ("messages.normalized.jsonl", "messages.normalized.jsonl.gz")
 UNUSABLE, PARTIAL, INTERRUPTED = 2, 3, 130
 
