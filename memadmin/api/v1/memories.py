@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -28,15 +28,20 @@ from memadmin.store.models import Container, HistoryEntry, ItemType, LongTermMem
 from memadmin.transfer.columns import check
 from retention.rules import RelevanceRule
 
+Rows = TypeVar("Rows", bound="QuerySet[Any]")
 OPTIONAL = ("tags", "metadata", "namespace", "importance", "strategy_id", "strategy_type", "fact_key", "author")
 BY_NUMBER = {Sort.TOKENS, Sort.HITS}  # the largest first
 
 
-def reachable(request: Request, container: Container) -> QuerySet[LongTermMemory]:
-    """Return the memories that the token reaches: its owner's, all of them with all access."""
+def own(request: Request, rows: Rows) -> Rows:
+    """Narrow rows to those that the token reaches: its owner's, all of them with all access."""
     principal = principal_of(request)
-    rows: QuerySet[LongTermMemory] = LongTermMemory.objects.filter(container=container).select_related("container", "subject")
     return rows if principal.all_access else rows.filter(owner=principal.name)
+
+
+def reachable(request: Request, container: Container) -> QuerySet[LongTermMemory]:
+    rows: QuerySet[LongTermMemory] = LongTermMemory.objects.filter(container=container).select_related("container", "subject")
+    return own(request, rows)
 
 
 def memory_of(request: Request, cid: str, uid: UUID) -> LongTermMemory:
@@ -60,7 +65,7 @@ class Memories(ApiView):
         rule = (policy.relevance if policy else None) or RelevanceRule()
         state = State(query["state"]) if "state" in query else None
         wanted = MemoryFilter(text=query.get("text", ""), state=state, strategy=query.get("strategy", ""))
-        rows = memories_of(subject, wanted, rule, now=self.now).filter(pk__in=reachable(request, container).values("pk"))
+        rows = own(request, memories_of(subject, wanted, rule, now=self.now))
         page = paging.by_key(keyed(rows, sort, rule, now=self.now), query, key="key", descending=sort in BY_NUMBER)
         found = paging.in_order(LongTermMemory.objects.select_related("container", "subject"), page)
         return Response({"items": rendering.explained(found, subject, now=self.now), "next": page.next})
@@ -181,9 +186,8 @@ class HistoryEntries(ApiView):
         return paging.listed(paging.in_order(rows, page), page, rendering.history)
 
     def _entries(self, request: Request, container: Container) -> QuerySet[HistoryEntry]:
-        principal = principal_of(request)
         rows: QuerySet[HistoryEntry] = HistoryEntry.objects.filter(container=container).select_related("subject")
-        return rows if principal.all_access else rows.filter(owner=principal.name)
+        return own(request, rows)
 
 
 class NewHistory(HistoryEntries):

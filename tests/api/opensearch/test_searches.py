@@ -123,7 +123,7 @@ def test_d24_deleting_by_owner_answers_in_the_by_scroll_shape(api, container):
     assert subject_of(container).working == 1
 
 
-def test_d25_a_deletion_without_a_query_is_refused(api, container):
+def test_a_deletion_without_a_query_is_refused(api, container):
     for body in ({}, None, {"query": None}):
         answer = reason_of(api.post("/c1/memories/working/_delete_by_query", body))
         assert answer == (400, "action_request_validation_exception", "Validation Failed: 1: Query is required;")
