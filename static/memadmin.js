@@ -131,14 +131,18 @@
     if (next && !part.contains(document.activeElement)) next.focus({ preventScroll: true });
   }
 
+  function opener() {
+    const shown = find(".side-panel [data-row]");
+    return shown && find("#" + shown.dataset.row + ' [hx-target="#panel"]');
+  }
+
   // The row whose memory stands in the panel is marked, also after it has been replaced.
   function markOpener() {
-    const shown = find(".side-panel [data-row]");
     document.querySelectorAll("[aria-controls=panel]").forEach((link) => {
       link.removeAttribute("aria-expanded");
       link.removeAttribute("aria-controls");
     });
-    const link = shown && find("#" + shown.dataset.row + ' [hx-target="#panel"]');
+    const link = opener();
     if (!link) return;
     link.setAttribute("aria-controls", "panel");
     link.setAttribute("aria-expanded", "true");
@@ -170,11 +174,11 @@
   function closePanel(event, link) {
     event.preventDefault();
     const panel = find(link.dataset.closePanel);
-    const opener = find("[aria-controls=panel]");
+    const back = opener(); // not the marked link: its row may just be on its way
     panel.replaceChildren();
     if (link.href) window.history.replaceState(window.history.state, "", link.href);
     markOpener();
-    (opener || find("#content")).focus();
+    (back || find("#content")).focus();
   }
 
   document.addEventListener("keydown", (event) => {
