@@ -69,14 +69,20 @@ class Runs(ApiView):
     def post(self, request: Request, cid: str) -> Response:
         """Record a numbered preview: which items a policy evicts, one by one. It evicts nothing until it is started."""
         container, given = whole_container(request, cid), valid(inputs.NewRun, request.data)
+        opened: list[Run] = []
 
         def act() -> Done:
             policy, version = policy_to_judge(container, given)
             actor = principal_of(request).actor
-            run = planning.plan(container, policy, now=self.now, trigger=Trigger.PREVIEW, actor=actor, policy_version=version)
-            return Done(201, str(run.number))
+            opened.append(planning.open_run(container, policy, now=self.now, trigger=Trigger.PREVIEW, actor=actor, policy_version=version))
+            return Done(201, str(opened[0].number))
 
-        return answer_once(request, act, lambda number: rendering.run(run_of(request, int(number))), now=self.now)
+        def show(number: str) -> dict[str, Any]:
+            if opened:  # outside the transaction of the key: a plan reads the store as at one moment, and may take long
+                planning.record(opened[0], now=self.now)
+            return rendering.run(run_of(request, int(number)))
+
+        return answer_once(request, act, show, now=self.now)
 
 
 def run_of(request: Request, number: int) -> Run:

@@ -48,7 +48,8 @@ def answer_once(request: Request, act: Callable[[], Done], show: Callable[[str],
         if is_new:
             done = act()
             KeyedCall.objects.filter(pk=call.pk).update(status=done.status, identity=done.identity)
-            return Response(show(done.identity), done.status)
+    if is_new:
+        return Response(show(done.identity), done.status)
     if call.request_digest != _request_digest(request):
         raise Unprocessable(f"This {HEADER} was used for another request. Use a new one.")
     return Response(show(call.identity), call.status, headers={REPLAYED: "true"})
