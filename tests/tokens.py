@@ -40,7 +40,7 @@ class ApiClient:
 
     def call(self, method: str, path: str, body: Any = None, **headers: str) -> HttpResponse:
         data = body if isinstance(body, bytes) else b"" if body is None else json.dumps(body).encode()
-        where = path if path.startswith(("/_plugins", "/_cluster")) or path == "/" else BASE + path
+        where = path if path.startswith(("/_plugins", "/_cluster", "/api/")) or path == "/" else BASE + path
         given = {"Authorization": f"Bearer {self.secret}", **headers}
         return self.client.generic(method, where, data, content_type="application/json", headers=given)  # type: ignore[return-value]
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from django.db import transaction
+from django.db.models import F
 
 from memadmin.access.scopes import Scope
 from memadmin.api.opensearch import documents, reading
@@ -180,6 +181,8 @@ def _carry_out(call: Call, row: Row, changes: dict[str, Any], wanted: bool | Non
         editing.edit_working(row, changes, actor=call.principal.actor, now=call.now)
     elif isinstance(row, LongTermMemory):
         editing.edit_memory(row, changes, actor=call.principal.actor, now=call.now)
+    if moved:  # the pin and the fields of one request are one new version
+        type(row)._default_manager.filter(pk=row.pk).update(revision=F("revision") - 1)
 
 
 def _set_pin(call: Call, row: Session | LongTermMemory, wanted: bool) -> bool:

@@ -134,6 +134,14 @@ def test_d14_a_session_is_pinned_and_unpinned(api, cid):
     assert list(check()) == []
 
 
+def test_a_pin_and_a_field_in_one_request_are_one_version(api, cid):
+    switch_on()
+    path = session(api, cid)
+
+    assert api.put(path, {"pinned": True, "summary": "coffee"}).json()["_version"] == 2
+    assert (api.get(path).json()["pinned"], api.get(path).json()["summary"]) == (True, "coffee")
+
+
 @pytest.mark.parametrize("pinned", [True, False, None])
 def test_d16_while_retention_is_off_nothing_is_said_of_pins(api, cid, pinned):
     status, kind, reason = reason_of(api.put(session(api, cid), {"pinned": pinned}))
