@@ -1,6 +1,7 @@
 """What may stand in a log: ids, counts, seconds. Never memory text, user ids or query strings."""
 
 import logging
+import re
 import traceback
 from types import TracebackType
 from typing import Any
@@ -27,14 +28,33 @@ class FirstLineOfTask(logging.Filter):
         return True
 
 
+_ITEM = re.compile(r"(/memory_containers/[^/]+/memories/[^/]+/)(.+)", re.DOTALL)
+_OURS = re.compile(r"_[a-z_]+|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")  # a word of the API, or a uid
+
+
+def logged_path(path: str) -> str:
+    """Return an address as it may be logged: the compatible API names sessions as the agent does, which can be by a person's name."""
+    return _ITEM.sub(lambda part: part[0] if _OURS.fullmatch(part[2]) else f"{part[1]}...", path)
+
+
+class NamesOfAgents(logging.Filter):
+    """Takes the names that agents gave to sessions out of what Django says about a request."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        text = record.getMessage()
+        if (shown := logged_path(text)) != text:
+            record.msg, record.args = shown, None
+        return True
+
+
 def logging_config(level: str) -> dict[str, Any]:
     """Return the dictConfig: everything to standard error, one line each."""
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"first_line": {"()": FirstLineOfTask}},
+        "filters": {"first_line": {"()": FirstLineOfTask}, "names": {"()": NamesOfAgents}},
         "formatters": {"quiet": {"()": QuietFormatter, "format": "{asctime} {levelname} {name} {message}", "style": "{"}},
-        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "quiet", "filters": ["first_line"]}},
+        "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "quiet", "filters": ["first_line", "names"]}},
         "root": {"handlers": ["console"], "level": level},
         "loggers": {
             # Django's own set-up would mail errors with the whole request to the administrators.

@@ -17,7 +17,8 @@ from memadmin.management.addresses import Address
 from memadmin.management.supervisor import Child
 
 THREADS = 8  # of one web process; on SQLite two processes were slower than one
-ACCESS_LOG = "%(m)s %(U)s %(s)s %(B)s bytes %(M)s ms"  # no query string: it can hold what somebody searched for
+# No query string: it can hold what somebody searched for. The path is what memadmin.wsgi lets be seen of it.
+ACCESS_LOG = "%(m)s %({LOGGED_PATH}e)s %(s)s %(B)s bytes %(M)s ms"
 LOG_LIMIT = 10_000_000  # bytes, looked at when `up` starts
 CHECK_EVERY = 30.0  # seconds
 CHECK_IS_OLD_AFTER = 90.0  # seconds: the database does not answer, which says nothing about the worker
