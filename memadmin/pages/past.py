@@ -5,6 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.db.models import BigIntegerField, F
+from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -20,7 +21,9 @@ from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.standing import standing_of
 from memadmin.store.archive import unpack
+from memadmin.store.listing import NO_TIME
 from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Subject
+from memadmin.store.scoring import micros_sql
 
 
 @require_safe
@@ -28,7 +31,8 @@ from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Subjec
 def user_history(request: PersonRequest, uid: UUID) -> HttpResponse:
     standing = standing_of(request.user, uid)
     entries = HistoryEntry.objects.of_subject(standing.subject)
-    page = slice_of(request, entries.annotate(key=Cast(F("id"), BigIntegerField())), key="key", descending=True)
+    made = RawSQL(f"COALESCE({micros_sql('store_historyentry.created_at')}, {-NO_TIME})", [], output_field=BigIntegerField())
+    page = slice_of(request, entries.annotate(key=made), key="key", descending=True)
     shown = in_order(entries, page)
     named = [entry.memory_uid for entry in shown if entry.memory_uid]
     context = {

@@ -5,7 +5,7 @@ import pytest
 from django.urls import reverse
 
 from memadmin.store.models import Session, WorkingMemory
-from tests.factories import a_memory, a_message, a_session, make_container, make_session, store, subject_of
+from tests.factories import NOON, a_change, a_memory, a_message, a_session, days, make_container, make_session, store, subject_of
 from tests.people import HTMX, editor, support
 
 pytestmark = pytest.mark.django_db
@@ -188,3 +188,14 @@ def test_the_message_that_a_memory_came_from_is_on_the_page_that_its_link_opens(
         assert shown in page
     for nonsense in ("", "x", "00000000-0000-0000-0000-000000000000"):
         assert "1\u2013100 of 250" in text_of(client.get(url, {"entry": nonsense}))
+
+
+def test_history_is_listed_by_its_own_times_newest_first_whatever_the_order_of_arrival():
+    container = make_container()
+    for text, age in (("fact-of-300", 300), ("fact-of-1", 1), ("fact-of-40", 40)):
+        store(container, a_change(text, created_at=NOON - days(age)))
+    store(container, a_change("fact-of-never", created_at=None))
+
+    page = support().get(reverse("pages:user-history", args=[subject_of(container).uid])).content.decode()
+
+    assert re.findall(r"fact-of-(\w+)", page) == ["1", "40", "300", "never"]
