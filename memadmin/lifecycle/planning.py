@@ -21,7 +21,7 @@ from memadmin.lifecycle.summing import exempt_past_limit, sum_run, sum_selection
 from memadmin.lifecycle.totals import Totals
 from memadmin.lifecycle.warnings import Warned, warnings_of
 from memadmin.store.models import Container, PolicyVersion
-from retention.policy import canonical, digest, parse_policy
+from retention.policy import InvalidPolicy, canonical, digest, parse_policy
 from retention.rules import RetentionPolicy
 from retention.victims import COUNT_CAP
 
@@ -138,6 +138,14 @@ def record(run: Run, *, now: datetime, count_cap: int = COUNT_CAP) -> Run:
 def policy_of(run: Run) -> RetentionPolicy:
     """Return the policy that a run was made under."""
     return parse_policy(json.loads(run.document))
+
+
+def readable_policy(run: Run) -> RetentionPolicy | None:
+    """Like `policy_of`, for showing: None for one that the rules of today do not read."""
+    try:
+        return policy_of(run)
+    except (InvalidPolicy, json.JSONDecodeError):
+        return None
 
 
 def _insert(run: Run, selection: Selection, *, behind: int) -> int:

@@ -37,7 +37,9 @@ def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
     container = get_container(request.user, uid)
     may_edit = request.user.may(Right.POLICY_EDIT)
     form = (
-        PolicyForm(request.GET, standing=policies.current(container)) if may_edit and "base" in request.GET else _form_in_force(container)
+        PolicyForm(request.GET, standing=policies.readable(policies.published(container)))
+        if may_edit and "base" in request.GET
+        else _form_in_force(container)
     )
     return policy_page(request, container, form)
 
@@ -47,7 +49,7 @@ def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
     """Record the victims of the policy in the form, under a number."""
     container, now = get_container(request.user, uid), timezone.now()
-    form = PolicyForm(request.POST, standing=policies.current(container))
+    form = PolicyForm(request.POST, standing=policies.readable(policies.published(container)))
     if not form.is_valid() or form.policy is None:
         return policy_page(request, container, form, status=422)
     standing = policies.published(container)
@@ -60,7 +62,7 @@ def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
 @may("policy.edit")
 def policy_draft(request: PersonRequest, uid: UUID) -> HttpResponse:
     container = get_container(request.user, uid)
-    form = PolicyForm(request.POST, standing=policies.current(container))
+    form = PolicyForm(request.POST, standing=policies.readable(policies.published(container)))
     if not form.is_valid() or form.policy is None:
         return policy_page(request, container, form, status=422)
     note, actor = form.cleaned_data["note"], actor_of(request.user)
@@ -90,16 +92,16 @@ def policy_version(request: PersonRequest, uid: UUID, number: int) -> HttpRespon
     container = get_container(request.user, uid)
     version = get_object_or_404(PolicyVersion, container=container, number=number)
     standing = policies.published(container)
-    policy = policies.parse(version)
+    policy = policies.readable(version)
     context = {
         "container": container,
         "version": version,
         "standing": standing,
         "sentences": wording.sentences_of(policy),
-        "changes": wording.changes_between(policies.parse(standing) if standing else None, policy) if standing != version else [],
+        "changes": wording.changes_between(policies.readable(standing), policy) if policy and standing != version else [],
         "names": names_of([version.author]),
-        "can_publish": request.user.may(Right.POLICY_PUBLISH) and standing != version,
-        "form_url": form_url(container, policy) if request.user.may(Right.POLICY_EDIT) and standing != version else "",
+        "can_publish": request.user.may(Right.POLICY_PUBLISH) and policy is not None and standing != version,
+        "form_url": form_url(container, policy) if policy and request.user.may(Right.POLICY_EDIT) and standing != version else "",
     }
     return render_page(request, "policies/version.html", "policies/_version.html", context)
 
@@ -113,7 +115,7 @@ def form_url(container: Container, policy: RetentionPolicy) -> str:
 
 def _form_in_force(container: Container) -> PolicyForm:
     standing = policies.published(container)
-    return PolicyForm.of(policies.parse(standing) if standing else None, base=standing.number if standing else None)
+    return PolicyForm.of(policies.readable(standing), base=standing.number if standing else None)
 
 
 def policy_page(
@@ -126,9 +128,10 @@ def policy_page(
         "container": container,
         "form": form,
         "standing": standing,
+        "unreadable": wording.UNREADABLE if standing and policies.readable(standing) is None else "",
         "conflict": conflict.published if conflict else None,
         "conflict_seen": conflict is not None,  # the next attempt is against what stands now
-        "conflict_sentences": wording.sentences_of(policies.parse(conflict.published)) if conflict and conflict.published else [],
+        "conflict_sentences": wording.sentences_of(policies.readable(conflict.published)) if conflict and conflict.published else [],
         "blocked": blocked,
         "may_edit": request.user.may(Right.POLICY_EDIT),
         "may_publish": request.user.may(Right.POLICY_PUBLISH),
@@ -145,7 +148,7 @@ def _effect(request: PersonRequest, container: Container, form: PolicyForm, stan
         return {"sentences": [], "estimate": None}
     now = timezone.now()
     estimate = planning.estimate(container, form.policy, now=now)
-    old = policies.parse(standing) if standing else None
+    old = policies.readable(standing)
     return {
         "sentences": wording.sentences_of(form.policy),
         "changes": wording.changes_between(old, form.policy) if old and old != form.policy else [],

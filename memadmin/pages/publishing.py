@@ -34,7 +34,7 @@ REFUSALS = (policies.Conflict, policies.RetentionIsOff, policies.NoSuchVersion)
 @may("policy.publish")
 def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
     container = get_container(request.user, uid)
-    form = PolicyForm(request.POST, standing=policies.current(container))
+    form = PolicyForm(request.POST, standing=policies.readable(policies.published(container)))
     if not form.is_valid() or form.policy is None:
         return policy_page(request, container, form, status=422)
     base, note = form.cleaned_data["base"], form.cleaned_data["note"]
@@ -95,17 +95,20 @@ def _of_version(
     """Ask about a stored version, then act on it."""
     container = get_container(request.user, uid)
     version = get_object_or_404(PolicyVersion, container=container, number=number)
-    base = _number(request.POST.get("base"))
+    base, policy = _number(request.POST.get("base")), policies.readable(version)
+    if policy is None:
+        problem(request, f"Version {number} cannot be put in force. {wording.UNREADABLE}")
+        return redirect("pages:policy-version", uid, number)
     try:
         if request.POST.get("sure") != "yes":
             policies.may_publish(container, base=base)
             cancel, hidden = reverse("pages:policy-version", args=[uid, number]), {"base": base or ""}
-            return _ask(request, container, policies.parse(version), verb=verb, heading=heading, cancel=cancel, hidden=hidden)
+            return _ask(request, container, policy, verb=verb, heading=heading, cancel=cancel, hidden=hidden)
         said = act(container, base)
     except REFUSALS as error:
         problem(request, str(error))
         return redirect("pages:policy-version", uid, number)
-    notice(request, f"{said}{_kept_by_pins(container, policies.parse(version))}")
+    notice(request, f"{said}{_kept_by_pins(container, policy)}")
     return redirect("pages:policy-detail", uid)
 
 
@@ -114,7 +117,7 @@ def _ask(
 ) -> HttpResponse:
     """Show what the policy would evict now, what is loud about that, and what it replaces."""
     standing = policies.published(container)
-    old = policies.parse(standing) if standing else None
+    old = policies.readable(standing)
     estimate = planning.estimate(container, policy, now=timezone.now(), limit=0)
     changes = wording.changes_between(old, policy) if old else wording.sentences_of(policy)
     confirm = {
@@ -133,9 +136,9 @@ def _ask(
 
 def _ask_to_opt_out(request: PersonRequest, container: Container, base: int | None) -> HttpResponse:
     standing = policies.published(container)
-    ends = []
-    if standing:
-        spared = planning.estimate(container, policies.parse(standing), now=timezone.now(), limit=0).totals.items
+    ends, policy = [], policies.readable(standing)
+    if standing and policy:
+        spared = planning.estimate(container, policy, now=timezone.now(), limit=0).totals.items
         ends.append(
             f"Version {standing.number} goes out of force. What it would evict now stays: {spared:,} item{'' if spared == 1 else 's'}."
         )

@@ -214,7 +214,7 @@ def _consequence(run: Run, items: int) -> str:
 
 
 def _about(run: Run, *, now: datetime) -> dict[str, Any]:
-    policy = planning.policy_of(run)
+    policy = planning.readable_policy(run)
     ended = run.state in runs.ENDED
     return {
         "run": run,
@@ -222,11 +222,11 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "totals": run.summary,
         "types": [(NOUNS[kind.memory_type], run.summary.of(kind.memory_type)) for kind in ItemKind],
         "sentences": wording.sentences_of(policy),
-        "warnings": warnings_of(run.container, policy, run.summary) if run.state == RunState.READY else (),
+        "warnings": warnings_of(run.container, policy, run.summary) if policy and run.state == RunState.READY else (),
         "blocked": why_nothing_runs(run.container),
         "percent": 100 * run.cursor // run.planned if run.planned else 100,
         "drift": sentences_on(drift_of(run)) if run.state == RunState.READY or run.started_at else [],
-        "form_url": form_url(run.container, policy),
+        "form_url": form_url(run.container, policy) if policy else "",
         "ended": ended,
         "refusal": _refusal(run, now=now),
         "in_archive": Archived.objects.of_run(run.number).restorable(timezone.now()).count() if ended else 0,

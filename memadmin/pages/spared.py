@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db.models import BigIntegerField, F
 from django.db.models.functions import Cast, Left
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
@@ -28,7 +28,9 @@ TYPES = {"long-term": "Long-term memories", "sessions": "Sessions"}
 @may("run.view")
 def run_spared(request: PersonRequest, number: int) -> HttpResponse:
     run = get_run(request, number)
-    policy, may_read = planning.policy_of(run), request.user.may(Right.MEMORY_READ_TEXT)
+    policy, may_read = planning.readable_policy(run), request.user.may(Right.MEMORY_READ_TEXT)
+    if policy is None:
+        raise Http404
     found = {
         "long-term": spared_memories(run.container, policy, as_of=run.as_of),
         "sessions": spared_sessions(run.container, policy, as_of=run.as_of),

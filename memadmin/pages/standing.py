@@ -15,7 +15,7 @@ from memadmin.access.models import Person
 from memadmin.access.visibility import within
 from memadmin.jobs.models import Schedule
 from memadmin.store.models import Container, PolicyState, PolicyStatus, PolicyVersion, Setting, Subject
-from retention.policy import RetentionPolicy, parse_policy
+from retention.policy import InvalidPolicy, RetentionPolicy, parse_policy
 from retention.rules import RelevanceRule
 
 NIGHTLY = "nightly"
@@ -80,14 +80,22 @@ def with_standing() -> QuerySet[Subject]:
 
 def standing(subject: Subject) -> Standing:
     row = vars(subject)
-    document = row["policy_document"]
+    policy, unreadable = _policy_in(row["policy_document"])
     return Standing(
         subject=subject,
-        policy=parse_policy(json.loads(document)) if document else None,
+        policy=policy,
         policy_number=row["policy_number"],
         next_run_at=row["next_run_at"] if row["nightly_enabled"] else None,
-        blocked=_why_blocked(subject.container, row),
+        blocked=_why_blocked(subject.container, row) or unreadable,
     )
+
+
+def _policy_in(document: str | None) -> tuple[RetentionPolicy | None, str]:
+    """Return the policy of a stored document, or what keeps it from being carried out."""
+    try:
+        return parse_policy(json.loads(document)) if document else None, ""
+    except (InvalidPolicy, json.JSONDecodeError):
+        return None, "the policy in force says something that this program does not know"
 
 
 def _setting(key: str) -> Subquery:

@@ -25,6 +25,9 @@ _OF_MANY = {
 }
 
 
+UNREADABLE = "It says something that this program does not know, so no run carries it out."
+
+
 def reason_in_words(name: str, *, number: int = 1) -> str:
     """Return what a reason means, of one item or of a number of them; a name that is no reason of ours is shown as it is."""
     if name not in set(Reason):
@@ -38,8 +41,13 @@ def strategy_in_words(name: str | None) -> str:
     return " ".join((name or "").replace("_", " ").lower().split())
 
 
-def sentences_of(policy: RetentionPolicy) -> list[str]:
-    """Return what a policy does, one sentence for each memory type and rule kind. Pins are named where they matter."""
+def sentences_of(policy: RetentionPolicy | None) -> list[str]:
+    """Return what a policy does, one sentence for each memory type and rule kind. Pins are named where they matter.
+
+    None is a stored policy that cannot be read.
+    """
+    if policy is None:
+        return [UNREADABLE]
     said = [_rule_sentence(memory_type, policy.rule(memory_type)) for memory_type in MemoryType]
     said.append(_relevance_sentence(policy.relevance))
     if policy.relevance is not None:

@@ -12,7 +12,7 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState, PolicyStatus, PolicyVersion
-from retention.policy import PolicyPatch, RetentionPolicy, canonical, digest, merge_policy, parse_policy
+from retention.policy import InvalidPolicy, PolicyPatch, RetentionPolicy, canonical, digest, merge_policy, parse_policy
 
 
 class RetentionIsOff(Exception):
@@ -46,6 +46,14 @@ def current(container: Container) -> RetentionPolicy | None:
 def parse(version: PolicyVersion) -> RetentionPolicy:
     """Return the policy that a version holds."""
     return parse_policy(json.loads(version.document))
+
+
+def readable(version: PolicyVersion | None) -> RetentionPolicy | None:
+    """Like `parse`, for showing: None without a version, and for one that the rules of today do not read."""
+    try:
+        return parse(version) if version else None
+    except (InvalidPolicy, json.JSONDecodeError):
+        return None
 
 
 @transaction.atomic

@@ -63,7 +63,9 @@ class Command(BaseCommand):
         blocked = why_nothing_runs(container) if commit else None
         if blocked:
             raise CommandError(blocked.text)
-        policy = policies.parse(version)
+        policy = policies.readable(version)
+        if policy is None:
+            raise CommandError(f"{container.name}: the policy in force, version {version.number}, cannot be read. Publish another one.")
         return planning.plan(container, policy, now=now, trigger=Trigger.COMMAND, actor=ACTOR, policy_version=version, as_of=as_of)
 
     def _carry_out(self, run: Run, *, now: datetime) -> str:
