@@ -216,3 +216,26 @@ def test_a_session_is_read_and_pinned_on_a_phone(page, container):
     expect(page.locator("main")).to_contain_text("a complaint")
     assert Session.objects.get().pinned
     assert page.evaluate("() => document.documentElement.scrollWidth") <= 390
+
+
+def test_a_policy_is_edited_estimated_and_published_without_javascript(browser, live_server, container):
+    with browser.new_context(base_url=live_server.url, java_script_enabled=False) as context:
+        page = context.new_page()
+        sign_in(page, Role.POLICY_EDITOR, address=f"/containers/{container.uid}/policy/")
+        page.get_by_label("Keep for").first.fill("30")  # and the tick "no limit" stays
+        page.get_by_role("button", name="Publish…").click()
+        expect(page.locator("#policy-form")).to_contain_text("Take the tick away, or empty the number.")
+        expect(page.get_by_label("Keep for").first).to_have_value("30")
+
+        page.locator("[name=sessions_days_none]").uncheck()
+        page.get_by_role("button", name="Estimate").click()
+        expect(page.locator("#effect")).to_contain_text("Would evict 1 item of 1 user")
+        page.get_by_role("button", name="Publish…").click()
+        expect(page.locator("#confirm")).to_contain_text("Would evict 1 item of 1 user")
+        page.get_by_role("button", name="Publish", exact=True).click()
+        expect(page.locator("#toasts")).to_contain_text("Published as version 1")
+
+        page.get_by_role("button", name="Opt out of retention…").click()
+        expect(page.locator("#confirm")).to_contain_text("What it would evict now stays: 1 item.")
+        page.get_by_role("button", name="Opt out of retention").click()
+        expect(page.locator("main")).to_contain_text("This container is opted out")
