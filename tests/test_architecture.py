@@ -183,6 +183,12 @@ def test_every_setting_is_explained():
     assert [name for name in [*_environment_variables(), *configuration.REGISTRY] if f"`{name}`" not in page] == []
 
 
+def test_no_text_has_the_marks_of_a_merge_left_in_it():
+    texts = [path for pattern in ("*.md", "docs/*.md", "templates/**/*.html", "static/*.*") for path in sources.ROOT.glob(pattern)]
+
+    assert [path.name for path in texts if re.search(r"^(<{7}|>{7}) ", path.read_text("utf8"), re.MULTILINE)] == []
+
+
 def test_templates_need_no_loosening_of_the_content_security_policy():
     forbidden = re.compile(r"<style|\sstyle=|<script(?![^>]*\ssrc=)|\son\w+=|javascript:|hx-on|hx-vals=.js:", re.IGNORECASE)
     found = [
