@@ -73,7 +73,7 @@ def user_list(request: PersonRequest, uid: UUID) -> HttpResponse:
         "users": in_order(Subject.objects.all(), page),
         "paging": paging(request, page, total=rows.count(), noun="users"),
         "unattributed": Subject.objects.of_container(container).filter(user_id__isnull=True).first(),
-        "policy": policies.readable(policies.published(container)),
+        "policy": policies.current(container),
     }
     return render_page(request, "users/list.html", "users/_table.html", context)
 

@@ -37,9 +37,7 @@ def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
     container = get_container(request.user, uid)
     may_edit = request.user.may(Right.POLICY_EDIT)
     form = (
-        PolicyForm(request.GET, standing=policies.readable(policies.published(container)))
-        if may_edit and "base" in request.GET
-        else _form_in_force(container)
+        PolicyForm(request.GET, standing=policies.current(container)) if may_edit and "base" in request.GET else _form_in_force(container)
     )
     return policy_page(request, container, form)
 
@@ -49,7 +47,7 @@ def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
     """Record the victims of the policy in the form, under a number."""
     container, now = get_container(request.user, uid), timezone.now()
-    form = PolicyForm(request.POST, standing=policies.readable(policies.published(container)))
+    form = PolicyForm(request.POST, standing=policies.current(container))
     if not form.is_valid() or form.policy is None:
         return policy_page(request, container, form, status=422)
     standing = policies.published(container)
@@ -62,7 +60,7 @@ def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
 @may("policy.edit")
 def policy_draft(request: PersonRequest, uid: UUID) -> HttpResponse:
     container = get_container(request.user, uid)
-    form = PolicyForm(request.POST, standing=policies.readable(policies.published(container)))
+    form = PolicyForm(request.POST, standing=policies.current(container))
     if not form.is_valid() or form.policy is None:
         return policy_page(request, container, form, status=422)
     note, actor = form.cleaned_data["note"], actor_of(request.user)

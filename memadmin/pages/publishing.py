@@ -34,7 +34,7 @@ REFUSALS = (policies.Conflict, policies.RetentionIsOff, policies.NoSuchVersion)
 @may("policy.publish")
 def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
     container = get_container(request.user, uid)
-    form = PolicyForm(request.POST, standing=policies.readable(policies.published(container)))
+    form = PolicyForm(request.POST, standing=policies.current(container))
     if not form.is_valid() or form.policy is None:
         return policy_page(request, container, form, status=422)
     base, note = form.cleaned_data["base"], form.cleaned_data["note"]

@@ -38,9 +38,8 @@ def published(container: Container) -> PolicyVersion | None:
 
 
 def current(container: Container) -> RetentionPolicy | None:
-    """Return the policy in force; None if it was never set or the container opted out."""
-    version = published(container)
-    return None if version is None else parse(version)
+    """Return the policy in force; None if it was never set, the container opted out, or it cannot be read: no run carries that one out."""
+    return readable(published(container))
 
 
 def parse(version: PolicyVersion) -> RetentionPolicy:

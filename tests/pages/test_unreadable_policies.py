@@ -4,6 +4,7 @@ import pytest
 
 from memadmin.access.roles import Role
 from memadmin.lifecycle.models import Run, RunState
+from memadmin.recall.search import recall
 from memadmin.store import policies
 from memadmin.store.models import PolicyState, PolicyVersion
 from retention.policy import parse_policy
@@ -82,6 +83,12 @@ def test_it_cannot_be_put_in_force_again(client, container, sure):
 
     assert "Version 1 cannot be put in force." in said
     assert PolicyVersion.objects.count() == 1
+
+
+def test_agents_go_on_recalling(container):
+    (found,) = recall(container, "ann", "tea", limit=5, now=NOON)
+
+    assert found.memory.text == "likes tea"
 
 
 def test_the_command_names_it(container):
