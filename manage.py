@@ -20,3 +20,6 @@ if __name__ == "__main__":
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as problem:
         sys.exit(str(problem))
+    except BrokenPipeError:  # whoever read us has seen enough, as `| head` does
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

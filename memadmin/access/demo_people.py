@@ -1,6 +1,5 @@
 """The people of the demo: one for each job, with new random passwords at every start."""
 
-import ipaddress
 from datetime import datetime
 from typing import NamedTuple
 
@@ -29,22 +28,6 @@ class DemoLogin(NamedTuple):
     password: str
 
 
-class PublicAddress(Exception):
-    """Demo logins are printed on a terminal and known by name: only this machine may reach them."""
-
-
-def refuse_public(host: str) -> None:
-    """Raise PublicAddress unless `host`, a name or IP address without port, is this machine's own."""
-    if host == "localhost":
-        return
-    try:
-        private = ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        private = False
-    if not private:
-        raise PublicAddress(f"The demo runs on this machine only (127.0.0.1, ::1 or localhost), not on {host or 'every address'}.")
-
-
 @transaction.atomic
 def make_demo_people(now: datetime) -> list[DemoLogin]:
     """Store the demo people, or give those of an earlier start new passwords. Real people with the same login are left alone and out."""
@@ -68,4 +51,4 @@ def _store(person: Person | None, *, login: str, name: str, role: Role, password
     person.set_password(password)  # signs out whoever still uses the old one
     person.roles, person.is_active = [role.value], True
     person.save(update_fields=["password", "roles", "is_active"])
-    log.append(Action.PERSON_CHANGED, actor=ACTOR, target=f"person/{person.uid}", at=now, reason_code="demo_password")
+    log.append(Action.PERSON_PASSWORD_RESET, actor=ACTOR, target=f"person/{person.uid}", at=now, reason_code="demo")

@@ -13,7 +13,7 @@ class Action(models.TextChoices):
 
     PERSON_CREATED = "person.created", "An account was made"
     PERSON_CHANGED = "person.changed", "An account's roles, containers or state were changed"
-    PERSON_PASSWORD_RESET = "person.password_reset", "A person got a new password from an administrator"
+    PERSON_PASSWORD_RESET = "person.password_reset", "A person got a new password from an administrator or the demo"
     TOKEN_CREATED = "token.created", "An API token was made"
     TOKEN_REVOKED = "token.revoked", "An API token was ended"
 

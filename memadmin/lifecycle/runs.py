@@ -162,11 +162,16 @@ def _begin(run: Run, state: RunState, *, actor: str, now: datetime) -> None:
     outcome = {**run.outcome, "added": added_since(run)} if run.high_water else run.outcome
     try:
         with transaction.atomic():
-            _move(run, RunState.READY, to=state, started_at=now, started_by=actor, outcome=outcome)
+            _move(run, RunState.READY, to=state, started_at=now, started_by=actor, outcome=outcome, **_version_of(run))
     except IntegrityError:
         raise _other_live(run) from None
     payload = {"policy_digest": run.policy_digest}
     _log(Action.RUN_STARTED, run, actor=actor, now=now, counts={"planned": run.planned, "added": outcome["added"]}, payload=payload)
+
+
+def _version_of(run: Run) -> dict[str, Any]:
+    """A preview of values that were not published yet is carried out under the version that has them now."""
+    return {} if run.policy_version_id else {"policy_version": policies.published(run.container)}
 
 
 def may_start(run: Run, *, now: datetime) -> None:
@@ -176,9 +181,8 @@ def may_start(run: Run, *, now: datetime) -> None:
         raise NothingRuns(blocked)
     published = policies.published(run.container)
     if published is None or published.digest != run.policy_digest:
-        made = f"under policy version {run.policy_version.number}" if run.policy_version else "for a policy that is not in force"
         now_in_force = f"version {published.number} is in force now" if published else "none is in force now"
-        raise StalePolicy(f"Preview {run.number} was made {made}; {now_in_force}. Make a new preview.")
+        raise StalePolicy(f"Preview {run.number} was made {_made_under(run, now_in_force)}")
     if run.as_of > run.created_at:
         raise WhatIf(f"Preview {run.number} judges as of a later moment: it shows what would go, and cannot be carried out.")
     hours = configuration.value("preview_valid_hours")
@@ -186,6 +190,12 @@ def may_start(run: Run, *, now: datetime) -> None:
         raise TooOld(f"Preview {run.number} is more than {hours} hours old. Make a new one.")
     if Run.objects.live().of_container(run.container).exists():
         raise _other_live(run)
+
+
+def _made_under(run: Run, now_in_force: str) -> str:
+    if run.policy_version:
+        return f"under policy version {run.policy_version.number}; {now_in_force}. Make a new preview."
+    return f"for a policy that is not in force; {now_in_force}. Publish these values, and this preview can be carried out."
 
 
 def _other_live(run: Run) -> OtherRunLive:

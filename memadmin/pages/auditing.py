@@ -48,6 +48,7 @@ def audit_list(request: PersonRequest) -> HttpResponse:
         "rows": [
             {
                 "entry": entry,
+                "counts": list(entry.counts.items()),  # in a template, a count called "items" would stand for the method
                 "label": Action(entry.action).label if entry.action in Action.values else entry.action,
                 "body": None if entry.seq in closed else bodies.get(entry.seq),
                 "closed": entry.seq in closed,

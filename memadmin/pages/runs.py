@@ -19,6 +19,7 @@ from django_htmx.http import trigger_client_event
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers
+from memadmin.jobs.models import Job
 from memadmin.lifecycle import planning, runs
 from memadmin.lifecycle.drift import Drift, drift_of
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVictim
@@ -52,6 +53,7 @@ def run_list(request: PersonRequest) -> HttpResponse:
     shown = in_order(seen.select_related("container", "policy_version"), page)
     context = {
         "runs": shown,
+        "working": Job.objects.live().filter(kind__in=("nightly", runs.RUN, runs.RESTORE)).exists(),
         "names": names_of(run.actor for run in shown),
         "paging": paging(request, page, total=seen.count(), noun="runs"),
     }
@@ -111,7 +113,7 @@ def run_progress(request: PersonRequest, number: int) -> HttpResponse:
         return redirect("pages:run-detail", number)
     context = {**_about(run, now=now), "names": names_of([run.actor, run.started_by]), "now": now}
     response = render_page(request, "runs/detail.html", "runs/_progress.html", context)
-    return trigger_client_event(response, "run-ended") if context["ended"] else response
+    return trigger_client_event(response, "run-ended") if context["ended"] and not context["restoring"] else response
 
 
 @require_POST
@@ -228,6 +230,7 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "drift": sentences_on(drift_of(run)) if run.state == RunState.READY or run.started_at else [],
         "form_url": form_url(run.container, policy) if policy else "",
         "ended": ended,
+        "restoring": ended and Job.objects.live().filter(kind=runs.RESTORE, target=runs.target_of(run)).exists(),
         "refusal": _refusal(run, now=now),
         "in_archive": Archived.objects.of_run(run.number).restorable(timezone.now()).count() if ended else 0,
     }

@@ -16,6 +16,7 @@ from memadmin.jobs.registry import CRONS
 from memadmin.lifecycle.nightly import may_evict
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.tonight import confirm_tonight
 from memadmin.store import configuration
 from memadmin.store.configuration import REGISTRY, InvalidSetting
 
@@ -65,6 +66,8 @@ def schedule_run_now(request: PersonRequest, kind: str) -> HttpResponse:
     if kind == "nightly" and not may_evict():
         problem(request, "Nothing would run: retention is off, or multi-tenancy is on.")
         return redirect((request.POST.get("back") == "settings" and "pages:setting-list") or "pages:run-list")
+    if kind == "nightly" and request.POST.get("sure") != "yes":
+        return confirm_tonight(request, now=timezone.now())
     schedules.run_now(kind, actor=actor_of(request.user), now=timezone.now())
     notice(request, "The nightly work is queued now. Its runs appear in this list.")
     return redirect("pages:run-list")

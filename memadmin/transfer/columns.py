@@ -145,7 +145,7 @@ def _check_pin(pin: IncomingPin) -> None:
 
 
 def _kind(value: object) -> str:
-    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "an object"}
+    names = {bool: "true or false", int: "a number", float: "a number with a fraction", str: "text", list: "a list", dict: "an object"}
     return names.get(type(value), type(value).__name__)
 
 

@@ -117,7 +117,7 @@ def test_while_retention_is_off_it_previews_and_refuses_to_commit():
 def test_a_container_without_a_policy_is_named_as_such():
     make_container("fresh")
 
-    with pytest.raises(CommandError, match="fresh has no policy in force: it is never set"):
+    with pytest.raises(CommandError, match="fresh has no policy in force: none was ever published"):
         run_retention("--container", "fresh")
     assert "No container has a policy in force" in run_retention()
 

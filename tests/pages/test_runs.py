@@ -223,7 +223,7 @@ def test_a_schedule_is_changed_run_at_once_and_refused_when_it_is_no_cron(run):
 
     wrong = admin.post(url("schedule-change", "nightly"), {"cron": "whenever"})
     admin.post(url("schedule-change", "nightly"), {"cron": "30 4 * * *"})
-    admin.post(url("schedule-run-now", "nightly"))
+    admin.post(url("schedule-run-now", "nightly"), {"sure": "yes"})
 
     assert wrong.status_code == 422
     assert "2026-03-02 04:30:00 UTC" in text_of(admin.get(url("setting-list")))

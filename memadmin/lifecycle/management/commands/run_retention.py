@@ -59,7 +59,8 @@ class Command(BaseCommand):
     def _plan_one(self, container: Container, *, as_of: datetime, commit: bool, now: datetime) -> Run:
         version = policies.published(container)
         if version is None:
-            raise CommandError(f"{container.name} has no policy in force: it is {container.get_policy_state_display()}.")
+            state = "it is opted out" if container.policy_state == PolicyState.OPTED_OUT else "none was ever published"
+            raise CommandError(f"{container.name} has no policy in force: {state}.")
         blocked = why_nothing_runs(container) if commit else None
         if blocked:
             raise CommandError(blocked.text)
