@@ -28,12 +28,17 @@ from retention.policy import digest
 from retention.rules import RetentionPolicy
 
 RUNS_SHOWN = 5
+FORM_TOKEN = "csrfmiddlewaretoken"
 
 
 @require_safe
 @may("policy.view")
 def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
     """The page; with a form in the address also what that policy would do, which is not stored."""
+    if FORM_TOKEN in request.GET:  # a browser without scripts sends the whole form: its token has no place in an address
+        said = request.GET.copy()
+        del said[FORM_TOKEN]
+        return redirect(f"{request.path}?{said.urlencode()}")
     container = get_container(request.user, uid)
     may_edit = request.user.may(Right.POLICY_EDIT)
     form = (

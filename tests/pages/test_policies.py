@@ -380,3 +380,10 @@ def test_a_preview_of_the_policy_in_force_can_be_carried_out_and_of_another_one_
     assert "version 1" in text_of(as_published)
     assert "It cannot be carried out: Preview" in text_of(other)
     assert client.post(url("run-start", Run.objects.order_by("number").last().number)).status_code == 302
+
+
+def test_the_token_of_the_form_does_not_stay_in_the_address(container):
+    response = editor().get(url("policy-detail", container.uid), {"base": "", "sessions_days": "9", "csrfmiddlewaretoken": "secret"})
+
+    assert response.status_code == 302
+    assert response["Location"] == f"{url('policy-detail', container.uid)}?base=&sessions_days=9"
