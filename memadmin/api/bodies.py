@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from django.http import HttpRequest
@@ -11,6 +12,7 @@ from memadmin.transfer.decoding import decode
 from memadmin.transfer.problems import Refused
 
 LARGEST = 10 * 1024 * 1024  # bytes
+DRAINED = 4 * 1024 * 1024
 
 
 def read_json(request: HttpRequest) -> dict[str, Any] | None:
@@ -34,6 +36,12 @@ def _read(request: HttpRequest) -> bytes:
     if len(raw) > LARGEST:
         raise too_large()
     return raw
+
+
+def drain(request: HttpRequest) -> None:
+    """Read what is left of a body that is refused unread, up to a limit: otherwise the server has to cut the connection."""
+    with suppress(UnreadablePostError, OSError):
+        request.read(DRAINED)
 
 
 def too_large() -> Refused:

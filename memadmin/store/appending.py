@@ -14,9 +14,9 @@ from django.db import connection, transaction
 
 from memadmin.store import counters
 from memadmin.store.bulk import insert_row, prepared, typed_marks
-from memadmin.store.ingest import row_of
 from memadmin.store.intake import IncomingWorking
 from memadmin.store.models import Container, WorkingMemory
+from memadmin.store.rows import row_of
 
 # Two rows are enough to know that the name is not of one session alone.
 _PLACE = (

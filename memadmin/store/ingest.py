@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
 import uuid
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from django.db import connection, models, transaction
 from django.db.models import F, JSONField, Value
@@ -42,6 +41,7 @@ from memadmin.store.models import (
     Subject,
     WorkingMemory,
 )
+from memadmin.store.rows import row_of
 
 Arrival = Incoming | IncomingUser | IncomingArchived
 _Item = TypeVar("_Item", bound=Incoming)
@@ -91,6 +91,11 @@ def write(container: Container, items: Sequence[Arrival], *, actor: str, now: da
     batch.write_archived([item for item in items if isinstance(item, IncomingArchived)])
     batch.moves.apply()
     return batch.written
+
+
+def hold_users(container: Container, user_ids: Iterable[str | None], *, actor: str, now: datetime) -> None:
+    """Make the users that are missing, and lock them all until the caller's transaction ends: what it finds of them stays true."""
+    _Batch(container, actor=actor, now=now).open_subjects(user_ids)
 
 
 class _Batch:
@@ -375,22 +380,6 @@ class _Batch:
             if (uid, source.uid) not in known
         ]
         insert_rows(Provenance, rows)
-
-
-def row_of(model: type[models.Model], item: Incoming, **computed: Any) -> dict[str, Any]:
-    """Return every column of a new row: what is computed, else what is given, else the default."""
-    defaults, given = _columns(model, cast(Hashable, type(item)))
-    row = {**defaults, **{name: getattr(item, name) for name in given}, **computed}
-    if row.get("last_updated_at", row) is None:
-        row["last_updated_at"] = item.created_at
-    return row
-
-
-@functools.cache
-def _columns(model: type[models.Model], kind: Any) -> tuple[dict[str, Any], list[str]]:
-    """Return the defaults of a table's columns, and the names of those that an item gives."""
-    defaults = {column.attname: column.get_default() for column in model._meta.concrete_fields if not column.primary_key}
-    return defaults, [given.name for given in fields(kind) if given.name in defaults]
 
 
 def _is_json(model: type[models.Model], name: str) -> bool:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
 from memadmin.store.identity import item_uid
-from memadmin.store.intake import IncomingUser
+from memadmin.store.intake import Incoming, IncomingSession, IncomingUser
 from memadmin.transfer import own
 from memadmin.transfer.decoding import decode
 from memadmin.transfer.frames import Frame
 from memadmin.transfer.loose import read_memory, read_session, read_tree
-from memadmin.transfer.messages import read_row
+from memadmin.transfer.messages import counted_name, read_row
 from memadmin.transfer.opensearch_documents import read_document, unwrap
 from memadmin.transfer.outcomes import Outcome, Said
 from memadmin.transfer.problems import Noted, Refused, UnusableFile
@@ -117,7 +118,13 @@ class JsonlReader:
         else:
             for name in own.unknown_fields(record, kind):
                 yield Noted("field_dropped", "this version does not know the field", field=name)
-            yield own.read_item(record, kind, rename=self._renamed)
+            yield self._named(own.read_item(record, kind, rename=self._renamed), record)
+
+    def _named(self, item: Incoming, record: Record) -> Incoming:
+        """An item that was written by hand, without any id, goes by what it says: imported again it is the same one."""
+        if item.uid is not None or item.external_id is not None or isinstance(item, IncomingSession):
+            return item
+        return replace(item, external_id=counted_name(record, scratch=self.scratch))
 
     def _loose(self, record: Record) -> Iterator[Outcome]:
         if "user_id" not in record and record.keys() & {"_source", "memory_container_id", "namespace"}:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 import pytest
 
 from memadmin.store.identity import item_uid
-from memadmin.store.models import Container, ItemType, LongTermMemory, Pin, Provenance, Session, Subject, WorkingMemory
+from memadmin.store.models import Container, HistoryEntry, ItemType, LongTermMemory, Pin, Provenance, Session, Subject, WorkingMemory
 from tests.transfer.running import import_memories, write_lines
 
 pytestmark = pytest.mark.django_db
@@ -262,3 +262,18 @@ def test_ids_that_look_alike_stay_apart(tmp_path):
 
     assert sorted(Subject.objects.values_list("user_id", flat=True)) == sorted(ids)
     assert len(set(LongTermMemory.objects.values_list("uid", flat=True))) == len(ids)
+
+
+def test_items_of_our_own_format_without_ids_are_stored_once_however_often_they_come(tmp_path):
+    lines = [
+        {"type": "long-term", "user_id": "ann", "text": "likes tea"},
+        {"type": "long-term", "user_id": "ann", "text": "likes tea"},
+        {"type": "working", "user_id": "ann", "messages": [{"role": "user", "content": "hello"}]},
+        {"type": "history", "user_id": "ann", "action": "ADD", "after": {"memory": "likes tea"}},
+    ]
+    path = write_lines(tmp_path / "x.jsonl", *lines)
+
+    first, second = import_memories("jsonl", path), import_memories("jsonl", path)
+
+    assert (first.code, LongTermMemory.objects.count(), WorkingMemory.objects.count(), HistoryEntry.objects.count()) == (0, 2, 1, 1)
+    assert set(second.answer["new"].values()) == {0}

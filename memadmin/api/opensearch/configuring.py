@@ -22,6 +22,7 @@ FROZEN = "Cannot change embedding configuration once strategies are configured: 
 LONGEST_PREFIX = 200  # with its ending it has to be an index name of at most 255 bytes
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
+_REPLACED = "\N{REPLACEMENT CHARACTER}"  # what a NUL of the body has become by now
 _NOT_IN_PREFIX = re.compile(r'[\\/*?"<>|\s,#:]')
 
 Configuration = dict[str, Any]
@@ -81,7 +82,7 @@ def _prefix(given: Document, *, system: bool) -> str:
     prefix = text_of(given, "index_prefix")
     if not prefix:
         return "default" if system else secrets.token_hex(4)
-    if _CONTROL.search(prefix):
+    if _CONTROL.search(prefix) or _REPLACED in prefix:
         raise ApiError(400, PARSE, "Index prefix contains invalid control characters")
     if _NOT_IN_PREFIX.search(prefix) or prefix != prefix.lower() or prefix[0] in "-_+" or prefix in (".", ".."):
         raise bad_argument(f'Invalid index prefix [{shown(prefix)}]: lower case, without blanks and any of \\/*?"<>|,#: in it.')

@@ -38,8 +38,9 @@ def shown(row: Row) -> Source:
 
 
 def wire_id(row: Row | Container) -> str:
-    """Return the id of the document: the one that its source gave, else our own."""
-    return row.external_id or str(row.uid)
+    """Return the id of the document: the one that its source gave, else our own; a container's has to fit between two slashes."""
+    given = row.external_id
+    return given if given and not (isinstance(row, Container) and "/" in given) else str(row.uid)
 
 
 def index_name(container: Container, item_type: ItemType | str) -> str:

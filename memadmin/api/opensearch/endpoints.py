@@ -14,7 +14,7 @@ from django.views.decorators.csrf import csrf_exempt
 from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
 from memadmin.api.authentication import authenticate
-from memadmin.api.bodies import read_json
+from memadmin.api.bodies import drain, read_json
 from memadmin.api.opensearch.errors import EXPECTED, ApiError, forbidden, from_exception, missing_scope
 from memadmin.store.text import clean
 
@@ -65,6 +65,7 @@ def route(**handlers: Handler) -> Callable[..., HttpResponse]:
             answer = _answer(request, by_method, parts)
         except EXPECTED as error:
             answer = _refusal(from_exception(error))
+            drain(request)
         response = answer if isinstance(answer, HttpResponse) else JsonResponse(answer)
         response.headers.setdefault("Cache-Control", "private, no-store")
         return response

@@ -18,7 +18,7 @@ urlpatterns = [
     path(f"{BASE}/<str:cid>/memories/long-term", route(POST=memories.add_memory)),
     path(f"{BASE}/<str:cid>/memories", route(POST=memories.add_working)),
     path(
-        f"{BASE}/<str:cid>/memories/<str:name>/<str:mid>",
+        f"{BASE}/<str:cid>/memories/<str:name>/<path:mid>",
         route(GET=memories.get_memory, PUT=memories.update_memory, DELETE=memories.delete_memory),
     ),
     path(

@@ -19,7 +19,7 @@ from rest_framework.views import APIView
 from memadmin.access.principals import Principal, may_use
 from memadmin.access.scopes import Scope
 from memadmin.api.authentication import NotAuthenticated, authenticate
-from memadmin.api.bodies import read_json
+from memadmin.api.bodies import drain, read_json
 from memadmin.api.opensearch.reach import find_container
 from memadmin.store.models import Container
 from memadmin.store.text import clean
@@ -61,6 +61,7 @@ class ApiView(APIView):
     """Base of all views. `scopes` names what each method asks of the token."""
 
     scopes: ClassVar[Mapping[str, Scope]] = {}
+    answers_once: ClassVar[bool] = True  # its writes take an Idempotency-Key
     authentication_classes = [TokenAuthentication]
     permission_classes = [HasScope]
     parser_classes = [StrictJson]
@@ -85,6 +86,7 @@ class ApiView(APIView):
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(response, "exception", False):  # a problem is JSON, whatever the view sends else
             request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
+            drain(request._request)
         finished = super().finalize_response(request, response, *args, **kwargs)
         finished.headers.setdefault("Cache-Control", "private, no-store")
         return finished

@@ -50,6 +50,7 @@ Answer = dict[str, Any]
 
 
 class Bulk(ApiView):
+    answers_once = False
     scopes = {"POST": Scope.MEMORY_WRITE}
     parser_classes = [Unread]
     renderer_classes = [NdJson]
@@ -102,11 +103,17 @@ class Writer:
         """Yield an answer for each line, in order, and one for the whole."""
         try:
             while batch := list(islice(frames, AT_ONCE)):
-                lines = self._own([self._read(frame) for frame in batch])
-                yield from (self._answered(line) for line in self._written(lines))
+                yield from [self._answered(line) for line in self._stored([self._read(frame) for frame in batch])]
         finally:
             self._note()
         yield {"done": True, **self.counts}
+
+    @transaction.atomic
+    def _stored(self, lines: Sequence[Line]) -> list[Line]:
+        """Store a batch. Its users are held, so that nobody else writes an item between the look at whose it is and the writing."""
+        users = {line.held.user_id for line in lines if isinstance(line.held, Incoming)}
+        ingest.hold_users(self.container, users, actor=self.principal.actor, now=self.now)
+        return list(self._written(self._own(lines)))
 
     def _answered(self, line: Line) -> Answer:
         if isinstance(line.held, Refused):

@@ -36,6 +36,7 @@ def policy_to_judge(container: Container, given: dict[str, Any]) -> tuple[Retent
 
 
 class Preview(ApiView):
+    answers_once = False
     scopes = {"POST": Scope.RETENTION_PREVIEW}
 
     @extend_schema(request=inputs.PolicyToTry, responses={200: shapes.Preview})
@@ -166,6 +167,7 @@ class Archive(ApiView):
 
 
 class ArchiveRestore(ApiView):
+    answers_once = False
     scopes = {"POST": Scope.RETENTION_RESTORE}
 
     @extend_schema(request=inputs.Nothing, responses={200: shapes.RestoredShape})

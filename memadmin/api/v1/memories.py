@@ -78,6 +78,7 @@ class Memories(ApiView):
             request, lambda: self._add(request, container, given), lambda uid: self._show(request, container, uid), now=self.now
         )
 
+    @transaction.atomic
     def _add(self, request: Request, container: Container, given: dict[str, Any]) -> Done:
         principal, user_id, external_id = principal_of(request), given.get("user_id"), given.get("id")
         uid = item_uid(container.uid, ItemType.LONG_TERM, user_id, external_id) if external_id else uuid.uuid4()
@@ -91,6 +92,8 @@ class Memories(ApiView):
             **{name: given[name] for name in OPTIONAL if name in given},
         )
         check(item)
+        # Of two requests at once with one id, the second must see what the first has stored.
+        ingest.hold_users(container, [user_id], actor=principal.actor, now=self.now)
         if external_id and LongTermMemory.objects.filter(uid=uid).exists():
             raise Conflict("This user has a memory with this id already. Change that one, or leave the id out.", code="id_taken")
         return Done(201, str(writing.add_memory(container, item, actor=principal.actor, now=self.now).uid))
@@ -141,11 +144,16 @@ class Memory(ApiView):
     @extend_schema(parameters=[inputs.DeleteQuery], responses={204: None})
     def delete(self, request: Request, cid: str, uid: UUID) -> Response:
         """Delete a memory for good. A pinned one needs `force` and a reason; a held one stays."""
-        memory, query = memory_of(request, cid, uid), valid(inputs.DeleteQuery, request.query_params)
-        if memory.pinned and not (query["force"] and query.get("reason")):
-            raise Conflict("This memory is pinned. To delete it nevertheless, say force=true and a reason.", code="pinned")
-        deleting.delete_item(ItemType.LONG_TERM, memory, actor=principal_of(request).actor, now=self.now, reason=query.get("reason", ""))
-        return Response(status=204)
+        query = valid(inputs.DeleteQuery, request.query_params)
+
+        def act() -> Done:
+            memory, reason = memory_of(request, cid, uid), query.get("reason", "")
+            if memory.pinned and not (query["force"] and reason):
+                raise Conflict("This memory is pinned. To delete it nevertheless, say force=true and a reason.", code="pinned")
+            deleting.delete_item(ItemType.LONG_TERM, memory, actor=principal_of(request).actor, now=self.now, reason=reason)
+            return Done(204, str(uid))
+
+        return answer_once(request, act, lambda _: None, now=self.now)
 
     def _rows(self, request: Request, memory: LongTermMemory) -> QuerySet[LongTermMemory]:
         return reachable(request, memory.container)
@@ -170,8 +178,12 @@ class MemoryPin(ApiView):
     def delete(self, request: Request, cid: str, uid: UUID) -> Response:
         """Take the pin away: the memory may go at the next run."""
         memory = memory_of(request, cid, uid)
-        pinning.unpin(memory, actor=principal_of(request).actor, now=self.now)
-        return Response(shown(reachable(request, memory.container), uid, self))
+
+        def act() -> Done:
+            pinning.unpin(memory, actor=principal_of(request).actor, now=self.now)
+            return Done(200, str(uid))
+
+        return answer_once(request, act, lambda _: shown(reachable(request, memory.container), uid, self), now=self.now)
 
 
 class HistoryEntries(ApiView):
@@ -211,6 +223,7 @@ class NewHistory(HistoryEntries):
 
 
 class Recall(ApiView):
+    answers_once = False
     scopes = {"POST": Scope.MEMORY_READ}
 
     @extend_schema(request=inputs.Question, responses={200: shapes.Recall})

@@ -56,6 +56,7 @@ class Webhooks(ApiView):
 
 
 class OneWebhook(ApiView):
+    answers_once = False
     scopes = dict.fromkeys(("GET", "PATCH", "DELETE"), Scope.WEBHOOK_MANAGE)
 
     @extend_schema(responses=shapes.WebhookShape)

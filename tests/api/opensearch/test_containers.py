@@ -6,7 +6,7 @@ import pytest
 
 from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState
-from tests.factories import ACTOR, NOON, make_container
+from tests.factories import ACTOR, NOON, a_memory, make_container, store
 from tests.tokens import api_of, reason_of
 
 pytestmark = pytest.mark.django_db
@@ -177,7 +177,7 @@ def test_a15_ids_of_models_are_kept_and_not_looked_up(api):
     assert configuration_of(api, cid)["llm_id"] == "no-such-model"
 
 
-@pytest.mark.parametrize("character", ["\r", "\n", "\r\n", "\t", "\x01", "\x7f", "\\", "/", "*", " ", "A"])
+@pytest.mark.parametrize("character", ["\0", "\r", "\n", "\r\n", "\t", "\x01", "\x7f", "\\", "/", "*", " ", "A"])
 def test_a16_prefixes_that_no_index_can_have(api, character):
     assert refused(api, {"index_prefix": f"a{character}b"})[0] == 400
 
@@ -283,3 +283,15 @@ def test_a_token_that_lists_containers_goes_on_with_the_one_it_makes():
 def test_a_container_needs_a_name_that_is_text(api, name):
     assert reason_of(api.post("/_create", {"name": name}))[0] == 400
     assert Container.objects.filter(policy_state=PolicyState.NEVER_SET).count() == 0
+
+
+def test_a_container_whose_id_has_a_slash_goes_by_its_uid_and_a_memory_by_its_id(api):
+    container = make_container("imported", external_id="demo/shop", owner={"name": "ana"})
+    store(container, a_memory("likes tea", external_id="a/b", owner="ana"))
+
+    [hit] = api.post("/_search", {"query": {"match_all": {}}}).json()["hits"]["hits"]
+    [memory] = api.post(f"/{hit['_id']}/memories/long-term/_search", {"query": {"match_all": {}}}).json()["hits"]["hits"]
+
+    assert hit["_id"] == str(container.uid)
+    assert api.get(f"/{hit['_id']}").json()["name"] == "imported"
+    assert api.get(f"/{hit['_id']}/memories/long-term/{memory['_id']}").json()["memory"] == "likes tea"

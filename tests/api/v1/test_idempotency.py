@@ -7,7 +7,7 @@ from django.db import connection
 from memadmin.api.models import KeyedCall
 from memadmin.store.models import LongTermMemory, Pin
 from tests.api.v1.calls import caller_of, problem, said
-from tests.factories import make_container, make_memory
+from tests.factories import a_pin, make_container, make_memory
 from tests.runs import a_policy, governed
 
 ONE = "/containers/c1"
@@ -101,3 +101,16 @@ def test_two_at_once_under_one_key_store_one_memory():
 
     assert [answer.status_code for answer in answers] == [201] * 4
     assert LongTermMemory.objects.count() == 1
+
+
+@pytest.mark.django_db
+def test_a_deletion_and_an_unpinning_with_a_key_are_answered_the_same_again():
+    container = make_container(external_id="c1", owner={"name": "ana"})
+    memory = make_memory(container, owner="ana", pin=a_pin())
+    api, one = caller_of("ana"), f"/containers/c1/memories/{memory.uid}"
+
+    unpinned = [api.call("DELETE", f"{one}/pin", Idempotency_Key="u").status_code for _ in range(2)]
+    deleted = [api.call("DELETE", one, Idempotency_Key="d").status_code for _ in range(2)]
+
+    assert (unpinned, deleted) == ([200, 200], [204, 204])
+    assert api.call("DELETE", one).status_code == 404
