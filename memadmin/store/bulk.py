@@ -87,12 +87,14 @@ def _preparer(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
     """Return what turns a Python value into a database one, or None for what needs nothing: plain numbers and texts."""
     if isinstance(field, models.JSONField) and not field.null:
         # A source may say `null` where an object is usual: that is JSON's null, not an absent value.
-        return lambda value: _plain_json(value) or field.get_db_prep_save(value, connection)
+        return lambda value: _plain_json(value) or json.dumps(value)
     if isinstance(field, models.DateTimeField):
         return functools.lru_cache(maxsize=1_000)(connection.ops.adapt_datetimefield_value)  # most rows of a batch share their times
     if isinstance(field, models.UUIDField):
         return None if connection.features.has_native_uuid_field else lambda uid: uid and uid.hex
-    if isinstance(field, models.JSONField | models.BinaryField):
+    if isinstance(field, models.JSONField):
+        return lambda value: None if value is None else json.dumps(value)
+    if isinstance(field, models.BinaryField):
         return lambda value: None if value is None else field.get_db_prep_save(value, connection)
     return None
 

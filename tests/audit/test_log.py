@@ -197,6 +197,10 @@ def test_a_page_can_be_narrowed_by_actor_action_target_and_time():
 
 
 def test_the_newest_ten_come_from_the_key_without_sorting():
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SET LOCAL enable_sort = off")  # of a handful of rows sorting would be cheaper, whatever the indexes
+
     plan = AuditEntry.objects.in_stream("governance").newest_first()[:10].explain()
 
     assert "Sort" not in plan
