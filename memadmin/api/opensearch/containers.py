@@ -14,7 +14,7 @@ from memadmin.access.scopes import Scope
 from memadmin.api.opensearch import configuring, documents, policies
 from memadmin.api.opensearch.endpoints import Call, check_enabled, check_tenant, endpoint
 from memadmin.api.opensearch.envelopes import write_result
-from memadmin.api.opensearch.errors import CONFLICT, PARSE, ApiError, bad_argument, forbidden
+from memadmin.api.opensearch.errors import CONFLICT, PARSE, ApiError, bad_argument, forbidden, missing_scope
 from memadmin.api.opensearch.fields import Document, flag_of, object_of, text_of, texts_of
 from memadmin.api.opensearch.reach import container_of, find_container, item_type_of
 from memadmin.store import deleting, editing, ingest
@@ -104,7 +104,7 @@ def delete_container(call: Call, cid: str) -> dict[str, Any]:
         raise forbidden(MAY_NOT_DELETE)
     types = list(ItemType) if everything else named
     if types and not call.principal.has(Scope.MEMORY_DELETE):
-        raise forbidden("This token may not delete memories: it lacks the scope memory.delete.")
+        raise missing_scope(Scope.MEMORY_DELETE)
     if types:
         _check_not_shared(container)
     wire_id = documents.wire_id(container)

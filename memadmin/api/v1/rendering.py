@@ -10,7 +10,7 @@ from memadmin.api.opensearch.documents import wire_id
 from memadmin.lifecycle import explain
 from memadmin.lifecycle.models import ItemKind, Run, RunVictim
 from memadmin.store import policies
-from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Pin, PolicyVersion, Subject
+from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Pin, PolicyVersion, Provenance, Subject
 from retention import scoring
 from retention.policy import RetentionPolicy
 from retention.rules import RelevanceRule
@@ -21,6 +21,7 @@ MEMORY_COLUMNS = (
     *("created_at", "last_updated_at", "last_accessed_at", "pinned", "held", "revision"),
 )
 MILLION = 1_000_000
+MOST_SOURCES = 1_000
 
 
 def memory(row: LongTermMemory) -> dict[str, Any]:
@@ -30,7 +31,9 @@ def memory(row: LongTermMemory) -> dict[str, Any]:
 
 def memory_detail(row: LongTermMemory, *, now: datetime) -> dict[str, Any]:
     found = Pin.objects.filter(target_uid=row.uid, subject_id=row.subject_id).first() if row.pinned else None
-    return {**explained([row], row.subject, now=now)[0], "pin": pin(found)}
+    sources = Provenance.objects.filter(derived_uid=row.uid, subject_id=row.subject_id).order_by("id").values("source_type", "source_uid")
+    came_from = [{"type": source["source_type"], "uid": str(source["source_uid"])} for source in sources[:MOST_SOURCES]]
+    return {**explained([row], row.subject, now=now)[0], "pin": pin(found), "sources": came_from}
 
 
 def explained(rows: Iterable[LongTermMemory], subject: Subject, *, now: datetime) -> list[dict[str, Any]]:

@@ -85,9 +85,17 @@ class PinShape(serializers.Serializer[Any]):
     review_on = serializers.DateField(allow_null=True)
 
 
+class SourceShape(serializers.Serializer[Any]):
+    type = serializers.CharField()
+    uid = serializers.UUIDField()
+
+
 class MemoryDetail(Memory):
+    """`sources`: the messages, sessions and memories that it was made of, also those that have gone since."""
+
     explanation = Explanation()
     pin = PinShape(allow_null=True)
+    sources = SourceShape(many=True)
 
 
 class ListedMemory(Memory):

@@ -1,4 +1,4 @@
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -6,7 +6,8 @@ from memadmin.access.scopes import Scope
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditPayload
 from memadmin.store import configuration
-from memadmin.store.models import HistoryEntry, LongTermMemory, Pin
+from memadmin.store.intake import Source
+from memadmin.store.models import HistoryEntry, ItemType, LongTermMemory, Pin
 from tests.api.v1.calls import caller_of, problem, said
 from tests.factories import ACTOR, NOON, a_memory, a_pin, days, make_container, make_memory, store, subject_of
 from tests.runs import a_policy, governed
@@ -273,3 +274,10 @@ def test_another_tenants_container_is_not_there(api, container):
 
     assert problem(api.get(ONE))[0] == 404
     assert said(api.get("/containers"))["items"] == []
+
+
+def test_a_memory_names_what_it_was_made_of(api, container):
+    source = uuid4()
+    memory = make_memory(container, owner="ana", sources=(Source(item_type=ItemType.WORKING, uid=source),))
+
+    assert said(api.get(f"{ONE}/memories/{memory.uid}"))["sources"] == [{"type": "working", "uid": str(source)}]
