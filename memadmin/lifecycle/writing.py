@@ -40,16 +40,20 @@ def open_session(container: Container, item: IncomingSession, *, actor: str, now
     return Opened(_make(container, item, actor=actor, now=now), is_new=True)
 
 
-@transaction.atomic(savepoint=False)
 def add_working(container: Container, item: IncomingWorking, *, actor: str, now: datetime) -> WorkingMemory:
     """Store a payload; a session that it names is made if it is missing, and grows young. Raises AmbiguousSession."""
-    in_session = bool(item.session_ref) and container.sessions_enabled
     has_a_name = item.uid is not None or item.external_id is not None  # then it may be there already
     item = replace(item, uid=item.uid or uuid.uuid4())
-    if in_session and not has_a_name:
+    if item.session_ref and container.sessions_enabled and not has_a_name:
         memory = appending.append(container, item, now=now)
         if memory is not None:
             return memory
+    return _add_working(container, item, actor=actor, now=now)
+
+
+@transaction.atomic(savepoint=False)
+def _add_working(container: Container, item: IncomingWorking, *, actor: str, now: datetime) -> WorkingMemory:
+    in_session = bool(item.session_ref) and container.sessions_enabled
     items = _with_its_session(container, item, actor=actor, now=now) if in_session else [replace(item, session_gone=True)]
     ingest.write(container, items, actor=actor, now=now)
     return WorkingMemory.objects.select_related("container", "subject", "session").get(container=container, uid=item.uid)

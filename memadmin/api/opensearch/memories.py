@@ -53,7 +53,7 @@ def add_working(call: Call, cid: str) -> dict[str, Any]:
     item = reading.read_working(document, container=container, principal=call.principal, now=call.now)
     begins = item.session_ref is not None and not _names_a_session(document)
     try:
-        memory = _store(call, container, item, begins=begins)
+        memory = _store(call, container, item, begins=begins) if item.infer or begins else _add(call, container, item)
     except writing.AmbiguousSession as error:
         raise ApiError(409, CONFLICT, str(error)) from None
     session = {"session_id": memory.session_ref} if memory.session_ref else {}
@@ -65,10 +65,14 @@ def _names_a_session(document: Document) -> bool:
     return isinstance(namespace, Mapping) and "session_id" in namespace
 
 
+def _add(call: Call, container: Container, item: IncomingWorking) -> WorkingMemory:
+    return writing.add_working(container, item, actor=call.principal.actor, now=call.now)
+
+
 @transaction.atomic
 def _store(call: Call, container: Container, item: IncomingWorking, *, begins: bool) -> WorkingMemory:
-    """Store a payload; `begins` a session, which then gets its summary from a model, where there is one."""
-    memory = writing.add_working(container, item, actor=call.principal.actor, now=call.now)
+    """Store a payload that asks for more: to be inferred from, or `begins` a session, which gets its summary from a model."""
+    memory = _add(call, container, item)
     if begins and memory.session:
         summaries.request(memory.session, actor=call.principal.actor, now=call.now)
     if item.infer:

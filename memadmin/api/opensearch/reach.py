@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from memadmin.access.principals import Principal, in_tenant, may_use
 from memadmin.api.opensearch.documents import Row
@@ -58,9 +58,7 @@ def container_of(principal: Principal, cid: str, *, denied: str, missing: str = 
 
 def find_container(cid: str) -> Container | None:
     """Return the container with this id on the wire, whoever may see it."""
-    uid = uid_of(cid)
-    named = Q(external_id=cid) | Q(uid=uid) if uid else Q(external_id=cid)
-    found: list[Container] = list(Container.objects.standing().filter(named))
+    found = Container.objects.called(cid, uid_of(cid))
     return next((container for container in found if container.external_id == cid), found[0] if found else None)
 
 
