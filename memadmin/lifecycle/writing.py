@@ -51,7 +51,7 @@ def add_working(container: Container, item: IncomingWorking, *, actor: str, now:
     return _add_working(container, item, actor=actor, now=now)
 
 
-@transaction.atomic(savepoint=False)
+@transaction.atomic
 def _add_working(container: Container, item: IncomingWorking, *, actor: str, now: datetime) -> WorkingMemory:
     in_session = bool(item.session_ref) and container.sessions_enabled
     items = _with_its_session(container, item, actor=actor, now=now) if in_session else [replace(item, session_gone=True)]
