@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from django.db.models import BooleanField, Case, Expression, ExpressionWrapper, F, FloatField, Q, Value, When
+from django.db.models import BooleanField, Case, Expression, ExpressionWrapper, F, FloatField, Q, TextField, Value, When
+from django.db.models.functions import Replace
 from django.db.models.lookups import Exact, GreaterThanOrEqual, In, IsNull, LessThanOrEqual, Regex
 
 from memadmin.api.opensearch.querying import moments
@@ -252,7 +253,9 @@ class Text(Field):
 
     def exists(self) -> Q:
         if self.messages:
-            return ~Q(Exact(MessageText(self.column), ""))
+            return ~Q(
+                Exact(Replace(MessageText(self.column), Value("\n"), Value(""), output_field=TextField()), "")
+            )  # empty texts below each other are none
         return Q(**{f"{self.column}__isnull": False}) & ~Q(**{self.column: ""})
 
     def match(self, clause: Match) -> Q:

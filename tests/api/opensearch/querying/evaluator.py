@@ -44,9 +44,8 @@ def all_below(value):
 
 def texts_of(document, field):
     if field == "messages.content":
-        return [
-            part["text"] for message in document.get("messages", []) for part in message["content"] if isinstance(part.get("text"), str)
-        ]
+        texts = [part.get("text") for message in document.get("messages", []) for part in message["content"]]
+        return [text for text in texts if isinstance(text, str) and text.strip("\n")]
     return [document[field]] if document.get(field) else []
 
 

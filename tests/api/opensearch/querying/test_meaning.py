@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from memadmin.api.opensearch import documents
 from memadmin.api.opensearch.querying.bodies import parse_search
+from memadmin.api.opensearch.querying.conditions import condition_of
 from memadmin.api.opensearch.querying.mapping import Mapped
 from memadmin.api.opensearch.querying.parsing import parse_query
 from memadmin.api.opensearch.querying.searching import find
 from memadmin.api.opensearch.reach import MODELS
-from memadmin.store.models import Container, ItemType
+from memadmin.store.models import Container, ItemType, WorkingMemory
 from tests.api.opensearch.querying import evaluator
 from tests.factories import NOON, a_change, a_memory, a_message, a_pin, a_session, make_container, store
 
@@ -196,3 +197,13 @@ def test_a_search_finds_and_scores_what_the_plain_meaning_of_its_query_does(item
         expected = {key: evaluator.score(query, document) for key, document in documents_by_key.items() if evaluator.holds(query, document)}
         assert {hit.row.pk: hit.score for hit in found.hits} == expected, body
         assert found.total == len(expected)
+
+
+def test_messages_of_empty_texts_have_no_content(db):
+    container = make_container()
+    store(container, a_message(""), a_message("tea"), a_message("", messages=[{"role": "user", "content": ""}] * 2))
+    fields = Mapped(ItemType.WORKING, container).field
+
+    found = WorkingMemory.objects.filter(condition_of(parse_query({"exists": {"field": "messages.content"}}), fields))
+
+    assert [row.messages[0]["content"] for row in found] == ["tea"]
