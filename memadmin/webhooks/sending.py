@@ -40,13 +40,18 @@ def send(delivery: Delivery, *, now: datetime) -> None:
     """Try once, and write down how it went."""
     subscription = delivery.subscription
     status, error_code = _post(subscription, delivery.body.encode(), event=delivery.event, uid=str(delivery.uid), now=now)
+    note(delivery, status=status, error_code=error_code, now=now)
+
+
+def note(delivery: Delivery, *, status: int | None, error_code: str, now: datetime) -> None:
+    """Write down how an attempt went: it was delivered, is due again later, or is given up."""
     if status is not None and 200 <= status < 300:
         _end(delivery, State.DELIVERED, now=now, status=status)
     elif delivery.attempts < len(WAITS):
         later = now + WAITS[delivery.attempts]
         _pending(delivery).update(attempts=F("attempts") + 1, due_at=later, status=status, error_code=error_code)
     else:
-        _give_up(delivery, subscription, now=now, status=status, error_code=error_code)
+        _give_up(delivery, delivery.subscription, now=now, status=status, error_code=error_code)
 
 
 def _post(subscription: Subscription, body: bytes, *, event: str, uid: str, now: datetime) -> tuple[int | None, str]:

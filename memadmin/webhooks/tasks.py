@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from functools import partial
 
 from memadmin.jobs import queue
 from memadmin.jobs.parts import do_part
@@ -30,7 +31,9 @@ def tell_and_send(job: JobView, *, now: datetime) -> Step:
         made += telling.tell(subscription, now=now)
     deliveries = sending.due(now)
     for delivery in deliveries[:3]:  # each may take all of its time, and a step is short
-        do_part(lambda delivery=delivery: sending.send(delivery, now=now), name=f"delivery {delivery.pk}")  # type: ignore[misc]
+        error_code = do_part(partial(sending.send, delivery, now=now), name=f"delivery {delivery.pk}")
+        if error_code:  # it must not stay due, or the job would never end
+            sending.note(delivery, status=None, error_code=error_code, now=now)
     if made or deliveries or telling.behind():
         return Step(finished=False, done=job.done + min(len(deliveries), 3))
     _drop_old(now)

@@ -283,3 +283,19 @@ def test_the_check_in_the_docs_takes_our_signature_and_no_other(monkeypatch: pyt
     assert names["is_ours"]("whsec_1", header, b"{}")
     assert not names["is_ours"]("whsec_1", header, b"{ }")
     assert not names["is_ours"]("whsec_2", header, b"{}")
+
+
+def test_a_delivery_that_breaks_something_is_put_off_and_the_job_ends(receiver: Receiver, monkeypatch: pytest.MonkeyPatch):
+    def breaks(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError
+
+    switch_on()
+    subscribe(receiver.url)
+    publish(make_container(), OLD)
+    monkeypatch.setattr(sending, "_post", breaks)
+
+    deliver()
+
+    put_off = Delivery.objects.get()
+    assert (put_off.state, put_off.attempts, put_off.error_code) == (State.PENDING, 1, "RuntimeError")
+    assert put_off.due_at == NOON + sending.WAITS[0]
