@@ -7,33 +7,15 @@ import pytest
 from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState
 from tests.factories import ACTOR, NOON, a_memory, make_container, store
+from tests.support_bots import EMBEDDING, LEARNING, LLM, STRATEGY, configuration_of, create, refused
 from tests.tokens import api_of, reason_of
 
 pytestmark = pytest.mark.django_db
-LLM = {"llm_id": "m-1"}
-EMBEDDING = {"embedding_model_type": "TEXT_EMBEDDING", "embedding_model_id": "e-1", "embedding_dimension": 1024}
-STRATEGY = {"type": "SEMANTIC", "namespace": ["user_id"]}
-LEARNING = {**LLM, **EMBEDDING, "strategies": [STRATEGY]}
 
 
 @pytest.fixture
 def api():
     return api_of("ana")
-
-
-def create(api, configuration=None, **details):
-    body = {"name": "support-bot", **({} if configuration is None else {"configuration": configuration}), **details}
-    answer = api.post("/_create", body)
-    assert answer.status_code == 200, answer.content
-    return answer.json()["memory_container_id"]
-
-
-def refused(api, configuration=None, **details):
-    return reason_of(api.post("/_create", {"name": "support-bot", "configuration": configuration, **details}))
-
-
-def configuration_of(api, cid):
-    return api.get(f"/{cid}").json()["configuration"]
 
 
 def test_a1_create_with_own_prefix_and_index_settings(api):
