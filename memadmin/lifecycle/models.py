@@ -23,11 +23,13 @@ class Trigger(models.TextChoices):
 class RunState(models.TextChoices):
     PLANNING = "planning", "being planned"
     READY = "ready", "preview"
-    QUEUED = "queued", "waiting"
+    WAITING = "waiting", "waiting for a second person"
+    QUEUED = "queued", "waiting for a worker"
     RUNNING = "running", "running"
     FINISHED = "finished", "finished"
     FAILED = "failed", "failed"
     CANCELLED = "cancelled", "called off"
+    REFUSED = "refused", "refused by a second person"
     DISCARDED = "discarded", "dropped"
 
 
@@ -77,6 +79,7 @@ class Run(models.Model):
     class Meta:
         constraints = [
             models.UniqueConstraint(fields=["container"], condition=Q(state__in=["queued", "running"]), name="run_one_live_per_container"),
+            models.UniqueConstraint(fields=["container"], condition=Q(state="waiting"), name="run_one_waiting_per_container"),
             models.CheckConstraint(condition=Q(state__in=RunState.values), name="run_state_known"),
             models.CheckConstraint(condition=Q(trigger__in=Trigger.values), name="run_trigger_known"),
             models.CheckConstraint(condition=Q(cursor__gte=0, cursor__lte=F("planned")), name="run_cursor_within_plan"),
@@ -101,6 +104,41 @@ class Run(models.Model):
     @property
     def is_live(self) -> bool:
         return self.state in {RunState.QUEUED, RunState.RUNNING}
+
+
+class Verdict(models.TextChoices):
+    ASKED = "asked", "asked for"
+    APPROVED = "approved", "approved"
+    REFUSED = "refused", "refused"
+    VOID = "void", "void"  # the run was called off, replaced or left waiting too long
+
+
+class Approval(models.Model):
+    """What a second person was asked about one run, and what they said. `digest` names the very list of victims."""
+
+    run = models.OneToOneField(Run, on_delete=models.PROTECT, primary_key=True, related_name="approval")
+    verdict = models.CharField(max_length=16, choices=Verdict, default=Verdict.ASKED)
+    items = models.BigIntegerField()
+    digest = models.CharField(max_length=64)
+    asked_by = models.CharField(max_length=100)
+    asked_at = models.DateTimeField()
+    expires_at = models.DateTimeField()  # of the question, then of the approval
+    decided_by = models.CharField(max_length=100, blank=True)
+    decided_at = models.DateTimeField(null=True)
+    reason = models.TextField(blank=True)  # of a refusal
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(verdict__in=Verdict.values), name="approval_verdict_known"),
+            models.CheckConstraint(
+                condition=~Q(verdict__in=["approved", "refused"]) | ~Q(decided_by="") & Q(decided_at__isnull=False),
+                name="approval_decided_by_somebody",
+            ),
+            models.CheckConstraint(condition=~Q(verdict="refused") | ~Q(reason=""), name="approval_refused_with_reason"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.run}: {self.verdict}"
 
 
 class RunVictim(models.Model):

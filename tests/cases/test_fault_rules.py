@@ -318,7 +318,7 @@ def test_f68_a_preview_is_started_once_and_each_victim_has_one_entry(boss):
         runs.start(run, actor="person/x", now=NOON)
 
     assert "is queued" in first
-    assert f"Run {run.number} is waiting." in second
+    assert f"Run {run.number} is waiting for a worker." in second
     assert Job.objects.filter(kind="run").count() == 1
 
 

@@ -50,12 +50,17 @@ class Container(models.Model):
 
 class PolicyStatus(models.TextChoices):
     DRAFT = "draft", "draft"
+    SCHEDULED = "scheduled", "scheduled"
     PUBLISHED = "published", "published"
     SUPERSEDED = "superseded", "superseded"
+    DROPPED = "dropped", "dropped"
 
 
 class PolicyVersion(models.Model):
-    """One immutable version of a container's policy: the canonical JSON of `retention.policy` and its digest."""
+    """One version of a container's policy: the canonical JSON of `retention.policy` and its digest.
+
+    A draft may be edited, which `revision` counts; what was published or scheduled never changes again.
+    """
 
     container = models.ForeignKey(Container, on_delete=models.PROTECT, related_name="policy_versions")
     number = models.PositiveIntegerField()
@@ -65,6 +70,15 @@ class PolicyVersion(models.Model):
     note = models.TextField(blank=True)
     author = models.CharField(max_length=100)
     created_at = models.DateTimeField()
+    base = models.PositiveIntegerField(null=True)  # the version in force that it was made over; null: there was none
+    revision = models.PositiveIntegerField(default=1)
+    changed_by = models.CharField(max_length=100, blank=True)  # who edited the draft last
+    changed_at = models.DateTimeField(null=True)
+    copied_from = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
+    publish_at = models.DateTimeField(null=True)  # while scheduled
+    scheduled_by = models.CharField(max_length=100, blank=True)
+    refused_at = models.DateTimeField(null=True)  # when its time had come and it could not be published
+    refused_because = models.CharField(max_length=32, blank=True)  # a code
     published_by = models.CharField(max_length=100, blank=True)
     published_at = models.DateTimeField(null=True)
 
@@ -72,8 +86,15 @@ class PolicyVersion(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["container", "number"], name="policy_number_once"),
             models.UniqueConstraint(fields=["container"], condition=Q(status="published"), name="policy_one_published"),
+            models.UniqueConstraint(fields=["container"], condition=Q(status="scheduled"), name="policy_one_scheduled"),
             models.CheckConstraint(condition=Q(status__in=PolicyStatus.values), name="policy_status_known"),
-            models.CheckConstraint(condition=Q(status="draft") | Q(published_at__isnull=False), name="policy_published_has_time"),
+            models.CheckConstraint(
+                condition=Q(status__in=["draft", "scheduled", "dropped"]) | Q(published_at__isnull=False), name="policy_published_has_time"
+            ),
+            models.CheckConstraint(
+                condition=Q(status="scheduled", publish_at__isnull=False) | ~Q(status="scheduled") & Q(publish_at__isnull=True),
+                name="policy_scheduled_has_time",
+            ),
         ]
 
     def __str__(self) -> str:
