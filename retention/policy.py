@@ -26,6 +26,7 @@ from retention.reading import (
 )
 from retention.rules import (
     NOT_GIVEN,
+    RULED,
     MemoryType,
     NotGiven,
     PolicyPatch,
@@ -117,7 +118,7 @@ def parse_patch(document: Mapping[str, object]) -> PolicyPatch:
 
 def _read_rules(value: object) -> dict[MemoryType, RetentionRule]:
     if not isinstance(value, Mapping):
-        message = f"The retention rules cannot be {quoted(value)}. Give an object with any of: {', '.join(MemoryType)}."
+        message = f"The retention rules cannot be {quoted(value)}. Give an object with any of: {', '.join(RULED)}."
         raise InvalidPolicy("retention", message)
     rules: dict[MemoryType, RetentionRule] = {}
     for key, rule in value.items():
@@ -130,11 +131,11 @@ def _read_rules(value: object) -> dict[MemoryType, RetentionRule]:
 
 def _read_type(key: object) -> MemoryType:
     name = key.lower() if isinstance(key, str) else None  # OpenSearch takes SESSIONS for sessions
-    if name == "working":
+    if name == MemoryType.WORKING:
         message = "Working memories have no rule of their own: they go with their session. Set the rule for sessions instead."
         raise InvalidPolicy(below("retention", key), message)
-    if name not in set(MemoryType):
-        message = f"There is no memory type {quoted(key)}. Use any of: {', '.join(MemoryType)}."
+    if name not in RULED:
+        message = f"There is no memory type {quoted(key)}. Use any of: {', '.join(RULED)}."
         raise InvalidPolicy(below("retention", key), message)
     return MemoryType(name)
 

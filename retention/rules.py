@@ -19,11 +19,15 @@ NOT_GIVEN: Final = NotGiven.NOT_GIVEN
 
 
 class MemoryType(StrEnum):
-    """The memory types that a retention rule can be set for."""
+    """The memory types, in the order in which a run takes them."""
 
     SESSIONS = "sessions"
     LONG_TERM = "long-term"
     HISTORY = "history"
+    WORKING = "working"
+
+
+RULED: Final = (MemoryType.SESSIONS, MemoryType.LONG_TERM, MemoryType.HISTORY)  # those that a retention rule can be set for
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,8 @@ class Reason(StrEnum):
     OVERSIZED = "oversized"
     MAX_RECORDS = "max_records"
     MAX_TOKENS = "max_tokens"
+    ORPHAN = "orphan"
+    UNATTRIBUTED = "unattributed"
 
     @property
     def bit(self) -> int:

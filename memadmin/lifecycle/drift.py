@@ -21,13 +21,14 @@ class Drift:
     held: int = 0
     read: int = 0
     changed: int = 0
+    session: int = 0  # working memories whose session is there by now
     gone: int = 0
     added: int = 0
 
     @property
     def kept(self) -> int:
         """Victims that the run passes over."""
-        return self.pinned + self.held + self.read + self.changed + self.gone
+        return self.pinned + self.held + self.read + self.changed + self.session + self.gone
 
     def __bool__(self) -> bool:
         return bool(self.kept or self.added)

@@ -39,6 +39,7 @@ class ItemKind(models.IntegerChoices):
     SESSION = 1, "session"
     LONG_TERM = 2, "long-term memory"
     HISTORY = 3, "history entry"
+    WORKING = 4, "working memory"
 
     @property
     def memory_type(self) -> MemoryType:
@@ -64,6 +65,7 @@ class Run(models.Model):
     started_by = models.CharField(max_length=100, blank=True)
     high_water = models.JSONField(default=dict)  # the highest row number of each type when it was planned
     totals = models.JSONField(default=dict)  # see `summary`
+    housekeeping = models.JSONField(default=dict)  # what it went by for working memories that no session carries away
     planned = models.BigIntegerField(default=0)  # victims, numbered 1 to planned
     cursor = models.BigIntegerField(default=0)  # how many of them have been dealt with
     removed = models.BigIntegerField(default=0)
@@ -180,6 +182,7 @@ class Kept(models.TextChoices):
     HELD = "held", "held since"
     READ = "read", "recalled since"
     CHANGED = "changed", "changed since"
+    SESSION = "session", "its session is there"
     GONE = "gone", "gone already"
 
 

@@ -17,7 +17,12 @@ from retention.victims import COUNT_CAP, Reason
 
 MUCH_PERCENT = 10  # of what is stored of one type; from here on the warning is loud
 MUCH_ROWS = 1_000
-NOUNS = {MemoryType.SESSIONS: "sessions", MemoryType.LONG_TERM: "long-term memories", MemoryType.HISTORY: "history entries"}
+NOUNS = {
+    MemoryType.SESSIONS: "sessions",
+    MemoryType.LONG_TERM: "long-term memories",
+    MemoryType.HISTORY: "history entries",
+    MemoryType.WORKING: "working memories",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -186,6 +186,7 @@ def sentences_on(drift: Drift) -> list[str]:
         "held": "held since the preview",
         "read": "recalled by an agent since the preview",
         "changed": "changed since the preview",
+        "session": "left by a session that is there again",
     }
     numbers = {name: getattr(drift, name) for name in (*kept, "gone", "added")}
     said = [

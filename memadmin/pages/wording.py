@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from memadmin.lifecycle.warnings import NOUNS
-from retention.rules import MemoryType, RelevanceRule, RetentionPolicy, RetentionRule
+from retention.rules import RULED, MemoryType, RelevanceRule, RetentionPolicy, RetentionRule
 from retention.victims import Reason
 
 _REASONS = {
@@ -15,6 +15,8 @@ _REASONS = {
     Reason.OVERSIZED: "larger than the user's whole token cap",
     Reason.MAX_RECORDS: "lowest score, beyond the user's cap of memories",
     Reason.MAX_TOKENS: "lowest score, beyond the user's cap of tokens",
+    Reason.ORPHAN: "its session has gone",
+    Reason.UNATTRIBUTED: "names no session, user or agent",
 }
 # The same behind a number above one, where that reads differently.
 _OF_MANY = {
@@ -22,6 +24,8 @@ _OF_MANY = {
     Reason.OVERSIZED: "larger than their user's whole token cap",
     Reason.MAX_RECORDS: "with the lowest scores, beyond a user's cap of memories",
     Reason.MAX_TOKENS: "with the lowest scores, beyond a user's cap of tokens",
+    Reason.ORPHAN: "whose session has gone",
+    Reason.UNATTRIBUTED: "that name no session, user or agent",
 }
 
 
@@ -48,7 +52,7 @@ def sentences_of(policy: RetentionPolicy | None) -> list[str]:
     """
     if policy is None:
         return [UNREADABLE]
-    said = [_rule_sentence(memory_type, policy.rule(memory_type)) for memory_type in MemoryType]
+    said = [_rule_sentence(memory_type, policy.rule(memory_type)) for memory_type in RULED]
     said.append(_relevance_sentence(policy.relevance))
     if policy.relevance is not None:
         said.append(_score_sentence(policy.relevance))

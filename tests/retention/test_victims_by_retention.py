@@ -143,6 +143,8 @@ def test_reasons_are_bits_in_order_of_precedence():
         ("oversized", 8),
         ("max_records", 16),
         ("max_tokens", 32),
+        ("orphan", 64),
+        ("unattributed", 128),
     ]
     assert Reason.from_bits(0) == ()
     assert Reason.from_bits(1 | 4 | 32) == (Reason.AGE, Reason.TTL, Reason.MAX_TOKENS)

@@ -26,7 +26,8 @@ class Container(models.Model):
     configuration = models.JSONField(default=dict)  # opaque: what the wire format carries and we do not act on
     sessions_enabled = models.BooleanField(default=True)
     history_enabled = models.BooleanField(default=True)
-    orphan_baseline_at = models.DateTimeField(null=True)
+    orphan_baseline_at = models.DateTimeField(null=True)  # when orphans were first looked for; it never moves
+    removes_unattributed = models.BooleanField(default=False)  # working memories that name no session, user or agent
     policy_state = models.CharField(max_length=16, choices=PolicyState, default=PolicyState.NEVER_SET)
     archive_days = models.PositiveIntegerField(null=True, default=30)  # null: evicted memories are deleted at once
     revision = models.PositiveIntegerField(default=1)

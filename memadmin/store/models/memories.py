@@ -107,6 +107,7 @@ class WorkingMemory(Item):
             models.Index(fields=["session", "sequence", "id"], name="working_by_session"),
             models.Index(fields=["subject", "created_at", "id"], name="working_by_subject"),
             models.Index(fields=["container", "created_at", "id"], name="working_by_creation"),
+            models.Index(fields=["container", "session_ref", "created_at", "id"], condition=Q(session=None), name="working_of_no_session"),
             models.Index(fields=["container", "external_id"], condition=Q(external_id__isnull=False), name="working_by_external_id"),
         ]
 
