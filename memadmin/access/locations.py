@@ -1,0 +1,58 @@
+"""Where accounts, tokens and the sessions of browsers could hold the data of somebody whom agents remember."""
+
+from __future__ import annotations
+
+import json
+
+from django.contrib.sessions.models import Session as BrowserSession
+
+from memadmin.access.models import ApiToken
+from memadmin.store.finding import raw_delete, searched
+from memadmin.store.locations import Act, ItemClass, Location, register, waive
+
+WORD = "one of our own fixed words"
+
+
+def decoded(data: str) -> str:
+    """Return what the server keeps for one browser: messages that wait to be shown may name a user."""
+    return json.dumps(BrowserSession.get_session_store_class()().decode(data), ensure_ascii=False, default=str)
+
+
+register(
+    Location(
+        name="access.browser_sessions",
+        title="What the server keeps for signed-in browsers",
+        order=14,
+        table="django_session",
+        columns={"session_data": ItemClass.COPY},
+        waived={"session_key": "a random name of a browser's session"},
+        item_class=ItemClass.COPY,
+        find=searched("access.browser_sessions", BrowserSession, ("session_data",), read={"session_data": decoded}),
+        delete=raw_delete(BrowserSession),
+    ),
+    Location(
+        name="access.tokens",
+        title="Labels and owners of API tokens",
+        order=77,
+        table="access_apitoken",
+        columns=dict.fromkeys(("label", "owner_name", "backend_roles", "tenant"), ItemClass.MENTION),
+        waived={
+            "uid": "a random name of ours",
+            "digest": "a digest of a random secret",
+            "beginning": "the first letters of a random secret",
+            "scopes": WORD,
+            "created_by": "an opaque name of an account",
+        },
+        item_class=ItemClass.MENTION,
+        act=Act.KEEP,
+        find=searched("access.tokens", ApiToken, ("label", "owner_name", "backend_roles", "tenant"), at="created_at"),
+    ),
+)
+
+_STAFF = "is about people who work with this installation, not about those whom agents remember; ends with the account"
+waive("access_person", _STAFF)
+waive("access_person_containers", _STAFF)
+waive("access_apitoken_containers", "numbers of rows")
+waive("access_tokenuse", "counts requests")
+for _table in ("auth_group", "auth_permission", "auth_group_permissions", "django_content_type", "django_migrations"):
+    waive(_table, "names of what the program consists of")

@@ -1,0 +1,101 @@
+"""Ways to find what a place of `locations` holds, for the apps that describe one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from django.db import connection, models
+from django.db.models import BinaryField, F, IntegerField, Q, QuerySet, TextField, Value
+from django.db.models.functions import Cast, Coalesce, Length
+
+from memadmin.store.locations import Find, Found, Page, Scope, row_uid
+
+SEARCHED_AT_ONCE = 1_000
+
+
+def owned(name: str, model: type[models.Model], *, links: Sequence[str], said: Sequence[str] = (), at: str = "") -> Find:
+    """Rows of a table with a subject: all of a user's, or those of which one of the `links` names an item that the request is about.
+
+    `said` are the columns whose length is added up, `at` is the one that dates a row.
+    """
+    uid = "uid" if any(field.name == "uid" for field in model._meta.fields) else ""
+    has_held = any(field.name == "held" for field in model._meta.fields)
+
+    def find(scope: Scope, after: Any, limit: int) -> Page:
+        rows = (
+            model._default_manager.filter(_meant(scope, links), pk__gt=after or 0).order_by("pk").annotate(said_size=_length(model, said))
+        )
+        columns = ["pk", uid or "pk", "subject_id", "said_size", at or "pk", "held" if has_held else "pk"]
+        page = list(rows.values_list(*columns)[:limit])
+        found = [
+            Found(key, given if uid else row_uid(name, key), subject, size, dated if at else None, has_held and held)
+            for key, given, subject, size, dated, held in page
+        ]
+        return Page(found, found[-1].key if len(page) == limit else None)
+
+    return find
+
+
+def searched(
+    name: str, model: type[models.Model], columns: Sequence[str], *, read: Mapping[str, Callable[[Any], str]] | None = None, at: str = ""
+) -> Find:
+    """Rows of a table without a subject: those whose columns name what the request is about. Goes through the whole table.
+
+    `read` says how a column becomes text, where that is not `str` or JSON.
+    """
+
+    def find(scope: Scope, after: Any, limit: int) -> Page:
+        rows = QuerySet(model).order_by("pk") if after is None else QuerySet(model).order_by("pk").filter(pk__gt=after)
+        page = list(rows.values_list("pk", at or "pk", *columns)[: min(limit, SEARCHED_AT_ONCE)])
+        found = [
+            Found(key, row_uid(name, key), size=sum(map(len, texts)), at=dated if at else None)
+            for key, dated, *values in page
+            if scope.named_in("\n".join(texts := _texts(columns, values, read or {})))
+        ]
+        return Page(found, page[-1][0] if page else None)
+
+    return find
+
+
+def raw_delete(model: type[models.Model]) -> Callable[[Sequence[Any]], int]:
+    """Return what deletes rows of a table by their keys. Never for memories: these go through `removal`."""
+
+    def delete(keys: Sequence[Any]) -> int:
+        gone: int = QuerySet(model).filter(pk__in=list(keys))._raw_delete(connection.alias)
+        return gone
+
+    return delete
+
+
+def _meant(scope: Scope, named: Sequence[str]) -> Q:
+    if scope.subjects:
+        return Q(subject_id__in=list(scope.subjects))
+    return linked(scope, named)
+
+
+def linked(scope: Scope, columns: Sequence[str]) -> Q:
+    """Rows of which one of the columns names an item that the request is about."""
+    tests = [Q(**{f"{column}__in": uids}) for column in columns for uids in scope.uids()]
+    return Q(*tests, _connector=Q.OR) if tests else Q(pk__in=[])
+
+
+def _length(model: type[models.Model], columns: Sequence[str]) -> Any:
+    total: Any = Value(0, output_field=IntegerField())
+    for column in columns:
+        is_binary = isinstance(model._meta.get_field(column), BinaryField)
+        total = total + Coalesce(Length(F(column) if is_binary else Cast(column, TextField())), 0)
+    return total
+
+
+def _texts(columns: Sequence[str], values: Sequence[Any], read: Mapping[str, Callable[[Any], str]]) -> list[str]:
+    return [_as_text(value, read.get(column)) for column, value in zip(columns, values, strict=True)]
+
+
+def _as_text(value: Any, read: Callable[[Any], str] | None) -> str:
+    if value is None:
+        return ""
+    if read is not None:
+        return read(value)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

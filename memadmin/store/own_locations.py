@@ -1,0 +1,216 @@
+"""Where the store itself, the audit log and the database engine hold a person's data."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.db.models import Q
+
+from memadmin.audit.models import AuditPayload
+from memadmin.store import archive
+from memadmin.store.finding import linked, owned, raw_delete, searched
+from memadmin.store.locations import Act, Found, ItemClass, Location, Page, Scope, register, row_uid, waive
+from memadmin.store.models import (
+    Archived,
+    Container,
+    HistoryEntry,
+    LongTermMemory,
+    Pin,
+    PolicyVersion,
+    Provenance,
+    Session,
+    Subject,
+    WorkingMemory,
+)
+
+OURS = "a random name of ours, which nothing outside knows"
+WORD = "one of our own fixed words or numbers"
+WHO = "an opaque name of an account, job or token"
+A, E, D = ItemClass.OWNED, ItemClass.COPY, ItemClass.MENTION
+_ITEM = {"external_id": A, "owner": A, "namespace": A, "subject_id": A, "uid": A}
+
+
+def unpacked(payload: Any) -> str:
+    """Return what an archive copy says, as text to search in."""
+    return json.dumps(archive.unpack(payload), ensure_ascii=False)
+
+
+def links_of(scope: Scope, after: Any, limit: int) -> Page:
+    """Links from or to what is meant; those that start in other people's memories too."""
+    rows = Provenance.objects.filter(Q(subject_id__in=scope.subjects) | linked(scope, ["derived_uid", "source_uid"]), pk__gt=after or 0)
+    page = list(rows.order_by("pk").values_list("pk", "subject_id")[:limit])
+    found = [Found(key, row_uid("store.provenance", key), subject) for key, subject in page]
+    return Page(found, found[-1].key if len(page) == limit else None)
+
+
+register(
+    Location(
+        name="store.working",
+        title="Messages and working memories",
+        order=40,
+        table="store_workingmemory",
+        columns={
+            **_ITEM,
+            **dict.fromkeys(("session_ref", "messages", "structured_data", "structured_data_blob", "binary_data", "metadata", "tags"), A),
+            **dict.fromkeys(("parameters", "checkpoint_id", "event_id", "invocation_id", "author", "event"), A),
+        },
+        find=owned(
+            "store.working", WorkingMemory, links=("uid",), said=("messages", "structured_data", "event", "binary_data"), at="stored_at"
+        ),
+        searched=("messages", "structured_data", "structured_data_blob", "metadata", "tags", "parameters", "event", "author"),
+    ),
+    Location(
+        name="store.history",
+        title="History of long-term memories, before and after",
+        order=30,
+        table="store_historyentry",
+        columns={**_ITEM, **dict.fromkeys(("memory_uid", "memory_ref", "before", "after", "error", "tags"), A)},
+        waived={"actor": WHO},
+        find=owned("store.history", HistoryEntry, links=("uid", "memory_uid"), said=("before", "after", "error"), at="stored_at"),
+        searched=("before", "after", "error", "tags"),
+    ),
+    Location(
+        name="store.long_term",
+        title="Long-term memories",
+        order=50,
+        table="store_longtermmemory",
+        columns={
+            **_ITEM,
+            **dict.fromkeys(("text", "parts", "author", "tags", "metadata", "fact_key", "superseded_by", "strategy_id"), A),
+            "embedding": E,
+        },
+        waived={**dict.fromkeys(("strategy_type", "tokens_method", "importance_source"), WORD), "embedding_model": "the name of a model"},
+        find=owned("store.long_term", LongTermMemory, links=("uid",), said=("text", "parts", "metadata", "tags"), at="stored_at"),
+        searched=("text", "parts", "author", "tags", "metadata"),
+    ),
+    Location(
+        name="store.sessions",
+        title="Sessions, with their state and summary",
+        order=60,
+        table="store_session",
+        columns={**_ITEM, **dict.fromkeys(("summary", "state", "metadata", "agents", "additional_info"), A)},
+        find=owned("store.sessions", Session, links=("uid",), said=("summary", "state", "metadata", "additional_info"), at="stored_at"),
+        searched=("summary", "state", "metadata", "agents", "additional_info"),
+    ),
+    Location(
+        name="store.archive",
+        title="Archive copies of evicted memories and sessions",
+        order=35,
+        table="store_archived",
+        columns={"uid": A, "subject_id": A, "payload": A},
+        waived={"reason": WORD},
+        find=owned("store.archive", Archived, links=("uid",), said=("payload",), at="archived_at"),
+        searched=("payload",),
+        read={"payload": unpacked},
+    ),
+    Location(
+        name="store.pins",
+        title="Pins and their reasons",
+        order=20,
+        table="store_pin",
+        columns={"subject_id": A, "target_uid": A, "reason": A},
+        waived={"actor": WHO},
+        item_class=E,
+        find=owned("store.pins", Pin, links=("target_uid",), said=("reason",), at="created_at"),
+        searched=("reason",),
+        delete=raw_delete(Pin),
+    ),
+    Location(
+        name="store.provenance",
+        title="Links from derived memories to their sources",
+        order=90,
+        table="store_provenance",
+        columns={"subject_id": A, "derived_uid": A, "source_uid": A},
+        item_class=E,
+        find=links_of,
+        delete=raw_delete(Provenance),
+    ),
+    Location(
+        name="store.subjects",
+        title="The user's id and counters",
+        order=95,
+        table="store_subject",
+        columns={"uid": A, "user_id": A, "canonical_id": A},
+        find=None,
+        goes="The row of a user goes last, once nothing hangs on it. `erasure` lists it.",
+    ),
+    Location(
+        name="store.policy_notes",
+        title="Notes on policy versions",
+        order=75,
+        table="store_policyversion",
+        columns={"note": D},
+        waived={"document": "the rules of a policy, which name no user", "digest": WORD, "author": WHO, "published_by": WHO},
+        item_class=D,
+        act=Act.REDACT,
+        find=searched("store.policy_notes", PolicyVersion, ("note",), at="created_at"),
+    ),
+    Location(
+        name="store.containers",
+        title="Descriptions and settings of containers",
+        order=76,
+        table="store_container",
+        columns=dict.fromkeys(("name", "description", "configuration", "external_id", "owner", "tenant", "backend_roles"), D),
+        waived={"uid": OURS},
+        item_class=D,
+        act=Act.REDACT,
+        find=searched("store.containers", Container, ("name", "description", "configuration"), at="stored_at"),
+    ),
+    Location(
+        name="store.audit_payloads",
+        title="What people wrote beside entries of the audit log",
+        order=80,
+        table="audit_payload",
+        columns={"body": E},
+        waived={"stream": WORD, "salt": "random bytes"},
+        item_class=E,
+        act=Act.REDACT,
+        find=searched("store.audit_payloads", AuditPayload, ("body",)),
+    ),
+    Location(
+        name="store.database_indexes",
+        title="Indexes of the database, the vectors among them",
+        order=97,
+        item_class=E,
+        act=Act.CLEAR,
+        goes="SQLite: with the row, pages are overwritten (secure_delete). PostgreSQL: by the VACUUM at the end.",
+    ),
+    Location(
+        name="store.database_statistics",
+        title="Statistics that the database's planner keeps of the columns",
+        order=98,
+        item_class=E,
+        act=Act.CLEAR,
+        goes="PostgreSQL: by the ANALYZE at the end. SQLite: none are kept of values.",
+    ),
+    Location(
+        name="store.database_journal",
+        title="The database's write-ahead log",
+        order=99,
+        item_class=E,
+        act=Act.CLEAR,
+        goes="SQLite: by a checkpoint that truncates it. PostgreSQL: when its files are recycled, archived ones with the backups.",
+    ),
+    Location(
+        name="store.backups",
+        title="Backups of the database and exported files",
+        order=100,
+        item_class=ItemClass.BACKUP,
+        act=Act.CLEAR,
+        goes="They expire. What is restored from one before is erased again by reapply_erasures.",
+    ),
+    Location(
+        name="store.process_memory",
+        title="Memory of running processes",
+        order=5,
+        item_class=E,
+        act=Act.CLEAR,
+        goes="No memory is cached between requests: what is erased is not answered again, in any process.",
+    ),
+)
+
+_NO_PERSON = "keeps what it is told in fields that refuse names, addresses and sentences"
+waive("audit_entry", _NO_PERSON)
+waive("audit_head", "digests and numbers")
+waive("store_setting", "numbers and switches, and who changed them")

@@ -1,0 +1,41 @@
+"""Files of imports and exports. None stays on the server: they live in a folder that ends with the request or command."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from memadmin.store.locations import Act, Found, ItemClass, Location, Page, Scope, Unreachable, register, row_uid
+
+FOLDERS = ("memadmin-import-*", "memadmin-export-*")
+
+
+def left_behind(scope: Scope, after: Any, limit: int) -> Page:
+    """Files of an import or export whose process was killed. They may hold anybody: each counts, whoever is looked for."""
+    root = Path(tempfile.gettempdir())
+    try:
+        files = sorted(path for pattern in FOLDERS for folder in root.glob(pattern) for path in folder.iterdir())
+        return Page([Found(str(path), row_uid("transfer.files", path), size=path.stat().st_size) for path in files])
+    except OSError as error:
+        raise Unreachable("the folder of temporary files") from error
+
+
+register(
+    Location(
+        name="transfer.files",
+        title="Uploaded and exported files whose process was killed",
+        order=18,
+        item_class=ItemClass.COPY,
+        act=Act.DELETE,
+        find=left_behind,
+    ),
+    Location(
+        name="transfer.exports",
+        title="Export files that people have taken away",
+        order=102,
+        item_class=ItemClass.BACKUP,
+        act=Act.CLEAR,
+        goes="They are with who took them; the audit log says who did, and when. Importing one again is refused for an erased person.",
+    ),
+)

@@ -1,0 +1,32 @@
+"""Where events on their way to subscribers name a person's memories, and who has been told."""
+
+from memadmin.store.finding import raw_delete, searched
+from memadmin.store.locations import Act, ItemClass, Location, register, waive
+from memadmin.webhooks.models import Delivery
+
+WORD = "one of our own fixed words or numbers"
+
+register(
+    Location(
+        name="webhooks.deliveries",
+        title="Events that wait for subscribers or were sent to them",
+        order=16,
+        table="webhooks_delivery",
+        columns={"body": ItemClass.COPY},
+        waived={"uid": "a random name of ours", "error_code": "the name of a class"},
+        item_class=ItemClass.COPY,
+        find=searched("webhooks.deliveries", Delivery, ("body",), at="created_at"),
+        delete=raw_delete(Delivery),
+    ),
+    Location(
+        name="webhooks.recipients",
+        title="What subscribers have been told",
+        order=101,
+        item_class=ItemClass.RECIPIENT,
+        act=Act.CLEAR,
+        goes="Subscribers are told names of memories, no text and no user id. What they keep is theirs to erase.",
+    ),
+)
+
+waive("webhooks_subscription", "an address, a secret and what it listens to, made by administrators")
+waive("webhooks_subscription_containers", "numbers of rows")
