@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session as BrowserSession
 
 from memadmin.access.models import ApiToken
@@ -15,7 +16,7 @@ WORD = "one of our own fixed words"
 
 def decoded(data: str) -> str:
     """Return what the server keeps for one browser: messages that wait to be shown may name a user."""
-    return json.dumps(BrowserSession.get_session_store_class()().decode(data), ensure_ascii=False, default=str)
+    return json.dumps(SessionStore().decode(data), ensure_ascii=False, default=str)
 
 
 register(

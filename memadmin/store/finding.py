@@ -47,7 +47,8 @@ def searched(
     """
 
     def find(scope: Scope, after: Any, limit: int) -> Page:
-        rows = QuerySet(model).order_by("pk") if after is None else QuerySet(model).order_by("pk").filter(pk__gt=after)
+        everything: QuerySet[Any] = QuerySet(model).order_by("pk")
+        rows = everything if after is None else everything.filter(pk__gt=after)
         page = list(rows.values_list("pk", at or "pk", *columns)[: min(limit, SEARCHED_AT_ONCE)])
         found = [
             Found(key, row_uid(name, key), size=sum(map(len, texts)), at=dated if at else None)
@@ -63,7 +64,8 @@ def raw_delete(model: type[models.Model]) -> Callable[[Sequence[Any]], int]:
     """Return what deletes rows of a table by their keys. Never for memories: these go through `removal`."""
 
     def delete(keys: Sequence[Any]) -> int:
-        gone: int = QuerySet(model).filter(pk__in=list(keys))._raw_delete(connection.alias)
+        rows: QuerySet[Any] = QuerySet(model)
+        gone: int = rows.filter(pk__in=list(keys))._raw_delete(connection.alias)
         return gone
 
     return delete

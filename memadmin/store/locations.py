@@ -100,7 +100,8 @@ class Location:
 
     `order` is the place in an erasure: copies that answer searches first, children before parents, links last. `columns` says which columns
     hold what; `waived` says of the others why they cannot hold a person's data. `searched` are the columns in which other people's rows are
-    looked through for mentions, `read` how a column of another kind becomes text. `delete` removes rows by their keys inside the caller's transaction and returns how many went.
+    looked through for mentions, `read` how a column of another kind becomes text. `delete` removes rows by their keys inside the caller's
+    transaction and returns how many went.
     """
 
     name: str
@@ -137,7 +138,7 @@ def register(*locations: Location) -> None:
 
 def waive(table: str, why: str, *, columns: Iterable[str] = ("*",)) -> None:
     """Say why the columns of a table, all of them unless named, cannot hold a person's data."""
-    WAIVED_TABLES.setdefault(table, {}).update({column: why for column in columns})
+    WAIVED_TABLES.setdefault(table, {}).update(dict.fromkeys(columns, why))
 
 
 def in_order() -> list[Location]:

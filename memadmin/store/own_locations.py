@@ -20,7 +20,6 @@ from memadmin.store.models import (
     PolicyVersion,
     Provenance,
     Session,
-    Subject,
     WorkingMemory,
 )
 
