@@ -1,8 +1,8 @@
 """Where retention runs and their previews name a person's memories."""
 
-from memadmin.lifecycle.models import RunVictim
-from memadmin.store.finding import owned
-from memadmin.store.locations import ItemClass, Location, register, waive
+from memadmin.lifecycle.models import Approval, RunVictim
+from memadmin.store.finding import owned, searched
+from memadmin.store.locations import Act, ItemClass, Location, register, waive
 
 WORD = "one of our own fixed words or numbers"
 
@@ -15,6 +15,17 @@ register(
         columns={"item_uid": ItemClass.COPY, "subject_id": ItemClass.COPY},
         item_class=ItemClass.COPY,
         find=owned("lifecycle.run_victims", RunVictim, links=("item_uid",)),
+    ),
+    Location(
+        name="lifecycle.approvals",
+        title="Reasons that people gave for approving or refusing runs",
+        order=74,
+        table="lifecycle_approval",
+        columns={"reason": ItemClass.MENTION},
+        waived={"digest": WORD, **dict.fromkeys(("asked_by", "decided_by"), "an opaque name of an account, job or token")},
+        item_class=ItemClass.MENTION,
+        act=Act.REDACT,
+        find=searched("lifecycle.approvals", Approval, ("reason",)),
     ),
 )
 

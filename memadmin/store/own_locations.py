@@ -140,7 +140,11 @@ register(
         order=75,
         table="store_policyversion",
         columns={"note": D},
-        waived={"document": "the rules of a policy, which name no user", "digest": WORD, "author": WHO, "published_by": WHO},
+        waived={
+            "document": "the rules of a policy, which name no user",
+            **dict.fromkeys(("digest", "refused_because"), WORD),
+            **dict.fromkeys(("author", "changed_by", "scheduled_by", "published_by"), WHO),
+        },
         item_class=D,
         act=Act.REDACT,
         find=searched("store.policy_notes", PolicyVersion, ("note",), at="created_at"),
