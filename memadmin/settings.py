@@ -60,6 +60,7 @@ INSTALLED_APPS = [
     "memadmin.jobs",
     "memadmin.access",
     "memadmin.lifecycle",
+    "memadmin.erasure",
     "memadmin.recall",
     "memadmin.transfer",
     "memadmin.webhooks",

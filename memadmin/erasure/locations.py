@@ -1,0 +1,80 @@
+"""Where the compliance workflow itself holds a person's data: whom a request is about, and what people wrote about it."""
+
+from memadmin.store.locations import Act, ItemClass, Location, register, waive
+
+WORD = "one of our own fixed words or numbers"
+WHO = "an opaque name of an account, job or token"
+PURGED = "Purged when the request that it belongs to has ended and its time for proof is over."
+E = ItemClass.COPY
+
+register(
+    Location(
+        name="erasure.subjects",
+        title="Whom requests are about",
+        order=103,
+        table="erasure_requestsubject",
+        columns={"user_id": E, "subject_uid": E, "subject_ref": E},
+        waived={"key_id": WORD},
+        item_class=E,
+        act=Act.CLEAR,
+        goes=PURGED,
+    ),
+    Location(
+        name="erasure.notes",
+        title="Notes and letters of requests",
+        order=104,
+        table="erasure_requestnote",
+        columns={"text": E},
+        waived={"uid": "a random name of ours", "author": WHO},
+        item_class=E,
+        act=Act.CLEAR,
+        goes=PURGED,
+    ),
+    Location(
+        name="erasure.items",
+        title="Items that requests name",
+        order=105,
+        table="erasure_requestitem",
+        columns={"item_uid": E, "item_ref": E},
+        item_class=E,
+        act=Act.CLEAR,
+        goes=PURGED,
+    ),
+    Location(
+        name="erasure.manifest_items",
+        title="Items in manifests",
+        order=106,
+        table="erasure_manifestitem",
+        columns={"row_key": E, "row_uid": E, "item_ref": E},
+        waived={"location": WORD, "reason_code": WORD, "decided_by": WHO},
+        item_class=E,
+        act=Act.CLEAR,
+        goes=PURGED,
+    ),
+    Location(
+        name="erasure.scope_items",
+        title="Items that a discovery has reached",
+        order=107,
+        table="erasure_scopeitem",
+        columns={"item_uid": E},
+        item_class=E,
+        act=Act.CLEAR,
+        goes=PURGED,
+    ),
+    Location(
+        name="erasure.samples",
+        title="Samples in manifests",
+        order=108,
+        table="erasure_line",
+        columns={"sample": E},
+        waived={"location": WORD},
+        item_class=E,
+        act=Act.CLEAR,
+        goes=PURGED,
+    ),
+)
+
+waive("erasure_erasurerequest", "codes, times and opaque names; whom it is about and what people wrote stand in other tables")
+waive("erasure_manifest", "digests and numbers")
+waive("erasure_locationanswer", WORD)
+waive("erasure_approval", "a digest, codes and who approved")
