@@ -14,11 +14,12 @@ from django.shortcuts import get_object_or_404
 
 from memadmin.access.models import Person
 from memadmin.access.principals import Principal, may_use
-from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Session, Subject, WorkingMemory
+from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Pin, Session, Subject, WorkingMemory
 from memadmin.store.querysets import (
     ContainerQuerySet,
     HistoryQuerySet,
     LongTermQuerySet,
+    PinQuerySet,
     SessionQuerySet,
     SubjectQuerySet,
     WorkingQuerySet,
@@ -74,6 +75,11 @@ def visible_history(person: Viewer) -> HistoryQuerySet:
 
 def visible_archive(person: Viewer) -> QuerySet[Archived]:
     return within(person, Archived.objects.all())
+
+
+def visible_pins(person: Viewer) -> PinQuerySet:
+    """Pins; whether their reasons may be shown is `Right.MEMORY_READ_TEXT`."""
+    return within(person, Pin.objects.all())
 
 
 def get_container(person: Viewer, uid: UUID) -> Container:

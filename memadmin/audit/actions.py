@@ -30,6 +30,7 @@ class Action(models.TextChoices):
     MEMORY_UNPINNED = "memory.unpinned", "A long-term memory lost its pin"
     SESSION_PINNED = "session.pinned", "A session was pinned: no run evicts it"
     SESSION_UNPINNED = "session.unpinned", "A session lost its pin"
+    PIN_REVIEWED = "pin.reviewed", "A pin was looked at again and kept, with the day of its next review"
     SESSION_ATTRIBUTED = "session.attributed", "A session without a user became the session of its first named user"
 
     POLICY_DRAFTED = "policy.drafted", "A policy version was stored as a draft"

@@ -109,7 +109,7 @@ register(
         order=20,
         table="store_pin",
         columns={"subject_id": A, "target_uid": A, "reason": A},
-        waived={"actor": WHO},
+        waived={"actor": WHO, "reviewed_by": WHO},
         item_class=E,
         find=owned("store.pins", Pin, links=("target_uid",), said=("reason",), at="created_at"),
         searched=("reason",),

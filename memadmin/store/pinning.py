@@ -13,7 +13,23 @@ from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditPayload, Stream
 from memadmin.store import counters
 from memadmin.store.models import ItemType, LongTermMemory, Pin, Session
+from memadmin.store.querysets import PINNED_AT_THE_SOURCE, PINNED_OVER_API
 from memadmin.store.text import says_something
+
+__all__ = [
+    "PINNED_AT_THE_SOURCE",
+    "PINNED_OVER_API",
+    "AlreadyPinned",
+    "Changed",
+    "Gone",
+    "NoReason",
+    "NotPinned",
+    "keep",
+    "pin",
+    "pin_again",
+    "unpin",
+    "unpin_reviewed",
+]
 
 Pinnable = Session | LongTermMemory
 
@@ -28,6 +44,10 @@ class AlreadyPinned(Exception):
 
 class NotPinned(Exception):
     """There is no pin to take away."""
+
+
+class Changed(Exception):
+    """Somebody has reviewed the pin, or taken it away, since it was looked at."""
 
 
 class NoReason(Exception):
@@ -75,6 +95,48 @@ def pin_again(item: Pinnable, *, actor: str, now: datetime) -> Pin:
         raise NotPinned("There is no pin to bring back.")
     review_on = date.fromisoformat(taken["review_on"]) if taken["review_on"] else None
     return pin(item, reason=taken["reason"], actor=actor, now=now, review_on=review_on)
+
+
+@transaction.atomic
+def keep(pin: Pin, *, reason: str, actor: str, now: datetime, review_on: date | None) -> None:
+    """Note that a pin was looked at again and stays, and when to look next. Raises NoReason, and Changed when it is not as it was seen.
+
+    The reason given becomes the pin's where it has none that says anything; otherwise the pin's own stays and the log has both.
+    """
+    if not says_something(reason):
+        raise NoReason("Say why these stay or go: the next person will ask.")
+    seen = _seen(pin)
+    before = {"reason": seen.reason, "review_on": seen.review_on.isoformat() if seen.review_on else None}
+    says_nothing = Pin.objects.filter(pk=seen.pk).unreasoned().exists()
+    values = {"reason": reason.strip()} if says_nothing else {}
+    Pin.objects.filter(pk=seen.pk).update(**values, review_on=review_on, reviewed_at=now, reviewed_by=actor, revision=F("revision") + 1)
+    payload = {"reason": reason.strip(), "review_on": review_on.isoformat() if review_on else None, "before": before}
+    log.append(Action.PIN_REVIEWED, actor=actor, target=f"{seen.target_type}/{seen.target_uid}", at=now, payload=payload)
+
+
+@transaction.atomic
+def unpin_reviewed(pin: Pin, *, reason: str, actor: str, now: datetime) -> None:
+    """Like `unpin`, for a pin as somebody saw it in a list. Raises NoReason, Gone, and Changed when it is not as it was seen."""
+    if not says_something(reason):
+        raise NoReason("Say why these stay or go: the next person will ask.")
+    seen = _seen(pin)
+    model: type[Pinnable] = Session if seen.target_type == ItemType.SESSION else LongTermMemory
+    item = model.objects.filter(uid=seen.target_uid, subject_id=seen.subject_id).first()
+    if item is None:
+        raise Gone("This is not in the store any more.")
+    try:
+        unpin(item, actor=actor, now=now, reason=reason)
+    except NotPinned:
+        raise Changed from None
+
+
+def _seen(pin: Pin) -> Pin:
+    """Return the pin if it is as it was looked at, with its user locked."""
+    counters.lock([pin.subject_id])
+    same: Pin | None = Pin.objects.filter(pk=pin.pk, subject_id=pin.subject_id, revision=pin.revision).first()
+    if same is None:
+        raise Changed("Somebody has reviewed or unpinned this meanwhile.")
+    return same
 
 
 def _type_of(item: Pinnable) -> ItemType:

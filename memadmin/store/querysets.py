@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Self
 from uuid import UUID
 
 from django.db import connection, models
 from django.db.models import F, Q, Sum
 from django.db.models.expressions import RawSQL
+from django.db.models.functions import Lower, Trim
 
 from memadmin.store.bulk import pair_table
 from memadmin.store.scoring import score_expression
@@ -17,6 +18,14 @@ from retention.rules import RelevanceRule
 
 if TYPE_CHECKING:
     from memadmin.store.models import Container, Session, Subject
+
+
+# What programs write where nobody gave a reason, and words that any pin could have.
+PINNED_AT_THE_SOURCE, PINNED_OVER_API = "pinned at the source", "pinned through the API"
+NO_REASONS = (
+    *(PINNED_AT_THE_SOURCE, PINNED_OVER_API.lower(), "import", "imported", "migrated", "restored", "pin", "pinned", "keep", "keep it"),
+    *("kept", "test", "testing", "todo", "tbd", "n/a", "none", "nothing", "no reason", "reason", "unknown", "because", "important", "asdf"),
+)
 
 
 class ContainerQuerySet(models.QuerySet[Any]):
@@ -78,6 +87,32 @@ class PinnableQuerySet(ItemQuerySet):
 
     def updated_before(self, cutoff: datetime) -> Self:
         return self.filter(last_updated_at__lt=cutoff)
+
+
+class PinQuerySet(models.QuerySet[Any]):
+    def of_sessions(self) -> Self:
+        return self.filter(target_type="sessions")
+
+    def of_memories(self) -> Self:
+        return self.filter(target_type="long-term")
+
+    def due(self, today: date) -> Self:
+        """Whose day of review has come, today or earlier."""
+        return self.filter(review_on__lte=today)
+
+    def due_between(self, today: date, last: date) -> Self:
+        """Whose day of review comes after today, until `last`."""
+        return self.filter(review_on__gt=today, review_on__lte=last)
+
+    def unreasoned(self) -> Self:
+        """Whose reason says nothing to the next reader: written by a program, a word for any pin, or a sign or two."""
+        said = self.annotate(said=Lower(Trim("reason")))
+        return said.filter(Q(said__in=NO_REASONS) | Q(reason__regex=r"^([ -~]{1,2}|[ -/:-@]+)$"))
+
+    def weighed(self) -> Self:
+        """Add `tokens`: what the pinned memory takes of its user's cap, 0 for a session or one that has gone."""
+        memory = "SELECT m.tokens FROM store_longtermmemory m WHERE m.uid = store_pin.target_uid AND m.subject_id = store_pin.subject_id"
+        return self.annotate(tokens=RawSQL(f"COALESCE(({memory}), 0)", [], output_field=models.BigIntegerField()))
 
 
 class SessionQuerySet(PinnableQuerySet):

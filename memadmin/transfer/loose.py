@@ -14,6 +14,7 @@ from uuid import UUID
 from memadmin.store.identity import item_uid
 from memadmin.store.intake import IncomingMemory, IncomingPin, IncomingSession, Source
 from memadmin.store.models import ItemType
+from memadmin.store.pinning import PINNED_AT_THE_SOURCE
 from memadmin.transfer.messages import TIMES, counted_name, read_message
 from memadmin.transfer.outcomes import Outcome, Said
 from memadmin.transfer.problems import Noted, Refused
@@ -29,7 +30,6 @@ MEMORY_FIELDS = {
     *("user_id", "memory", "text", "id", "external_id", "session_id", "metadata", "tags", "namespace", "owner", "author", "parts"),
     *("strategy_id", "strategy_type", "fact_key", "tokens", "importance", "hits", "pinned", "last_accessed_at", *TIMES, *UPDATED),
 }
-AT_THE_SOURCE = "pinned at the source"
 
 
 def read_session(record: Record, *, scratch: Scratch) -> Iterator[Outcome]:
@@ -122,7 +122,7 @@ def pin_at_source(record: Record, *, now: datetime) -> IncomingPin | None:
     """Return the pin of an item that its source marks as pinned, without saying by whom or why."""
     if record.get("pinned") not in (None, True, False):
         raise Refused("not_a_flag", "true or false is needed here", field="pinned")
-    return IncomingPin(reason=AT_THE_SOURCE, actor="command/import_memories", created_at=now) if record.get("pinned") else None
+    return IncomingPin(reason=PINNED_AT_THE_SOURCE, actor="command/import_memories", created_at=now) if record.get("pinned") else None
 
 
 def read_tree(record: Record, *, scratch: Scratch) -> Iterator[Outcome]:

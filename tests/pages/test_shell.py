@@ -44,7 +44,7 @@ def entries(*roles: Role, here: str = "") -> list[str]:
 def test_the_navigation_offers_what_the_person_may_open_and_what_exists(monkeypatch):
     monkeypatch.setattr(context, "reverse", lambda name: f"/{name}/")
 
-    assert entries(Role.SUPPORT) == ["Overview", "Containers", "Runs", "Help"]
+    assert entries(Role.SUPPORT) == ["Overview", "Containers", "Runs", "Pins", "Help"]
 
 
 def test_an_auditor_finds_the_audit_log(monkeypatch):
@@ -55,7 +55,14 @@ def test_an_auditor_finds_the_audit_log(monkeypatch):
 
 @pytest.mark.parametrize(
     ("page", "label"),
-    [("overview", "Overview"), ("memory-pin", "Containers"), ("run-detail", "Runs"), ("audit-list", "Audit"), ("help", "Help")],
+    [
+        ("overview", "Overview"),
+        ("memory-pin", "Containers"),
+        ("run-detail", "Runs"),
+        ("pin-review", "Pins"),
+        ("audit-list", "Audit"),
+        ("help", "Help"),
+    ],
 )
 def test_the_entry_of_the_page_one_is_on_is_marked(page, label, monkeypatch):
     monkeypatch.setattr(context, "reverse", lambda name: f"/{name}/")

@@ -26,7 +26,6 @@ MAY_NOT_ADD = "User doesn't have permissions to add memory to this container"
 MAY_NOT_GET = "User doesn't have permissions to get memories in this container"
 MAY_NOT_UPDATE = "User doesn't have permissions to update memories in this container"
 MAY_NOT_DELETE = "User doesn't have permissions to delete memories in this container"
-PINNED_OVER_API = "pinned through the API"
 PINS_OFF = (
     "Cannot set pinned: the memory retention feature is not enabled. "
     "To enable it, please update the cluster setting plugins.ml_commons.memory.retention_enabled"
@@ -193,7 +192,7 @@ def _set_pin(call: Call, row: Session | LongTermMemory, wanted: bool) -> bool:
     """Return whether the pin has moved: one that stands as wanted already keeps its reason."""
     try:
         if wanted:
-            pinning.pin(row, reason=PINNED_OVER_API, actor=call.principal.actor, now=call.now)
+            pinning.pin(row, reason=pinning.PINNED_OVER_API, actor=call.principal.actor, now=call.now)
         else:
             pinning.unpin(row, reason="unpinned through the API", actor=call.principal.actor, now=call.now)
     except (pinning.AlreadyPinned, pinning.NotPinned):

@@ -76,6 +76,22 @@ class NewPin(Input):
     review_on = serializers.DateField(required=False, allow_null=True)
 
 
+class PinSeen(Input):
+    """A pin by the uid of what it pins, as it was read."""
+
+    uid = serializers.UUIDField()
+    revision = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
+
+
+class PinReview(Input):
+    """`review_on`: when to look again, for `keep`; without it no day is set."""
+
+    action = serializers.ChoiceField(["keep", "unpin"])
+    pins = serializers.ListField(child=PinSeen(), min_length=1, max_length=MOST_LISTED)
+    reason = serializers.CharField(max_length=1_000)
+    review_on = serializers.DateField(required=False, allow_null=True)
+
+
 class NewHistory(Input):
     """An entry in the history of a long-term memory, which need not be there any more."""
 
@@ -131,6 +147,11 @@ class ListQuery(serializers.Serializer[Any]):
 
 class UserQuery(ListQuery):
     user_id = Id(required=False, allow_blank=True)
+
+
+class PinQuery(ListQuery):
+    state = serializers.ChoiceField(["past-limit", "unreasoned", "due", "soon", "no-review"], required=False)
+    type = serializers.ChoiceField(["sessions", "long-term"], required=False)
 
 
 class MemoryQuery(ListQuery):

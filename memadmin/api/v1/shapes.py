@@ -215,6 +215,32 @@ class RunShape(serializers.Serializer[Any]):
     totals = Totals()
 
 
+class RegisteredPin(serializers.Serializer[Any]):
+    """`uid` is that of what is pinned; `present` false: it has gone. `past`: the limits that only the pin keeps it from."""
+
+    uid = serializers.UUIDField()
+    type = serializers.CharField()
+    user_id = serializers.CharField(allow_null=True)
+    user_uid = serializers.UUIDField()
+    reason = serializers.CharField()
+    actor = serializers.CharField()
+    created_at = serializers.DateTimeField()
+    review_on = serializers.DateField(allow_null=True)
+    reviewed_at = Moment()
+    reviewed_by = serializers.CharField()
+    revision = serializers.IntegerField()
+    tokens = serializers.IntegerField()
+    present = serializers.BooleanField()
+    past = serializers.ListField(child=serializers.CharField())
+
+
+class PinsReviewed(serializers.Serializer[Any]):
+    """`changed`: left as they are, because they are not as they were read."""
+
+    done = serializers.ListField(child=serializers.UUIDField())
+    changed = serializers.ListField(child=serializers.UUIDField())
+
+
 class ArchivedShape(serializers.Serializer[Any]):
     uid = serializers.UUIDField()
     type = serializers.CharField()

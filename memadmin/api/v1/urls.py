@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from memadmin.api.v1 import base, bulk, containers, governing, memories, schema, webhooks
+from memadmin.api.v1 import base, bulk, containers, governing, memories, pins, schema, webhooks
 
 
 class Anything(StringConverter):
@@ -30,6 +30,8 @@ urlpatterns = [
     path(f"{ONE}/history", memories.NewHistory.as_view()),
     path(f"{ONE}/recall", memories.Recall.as_view()),
     path(f"{ONE}/bulk", bulk.Bulk.as_view()),
+    path(f"{ONE}/pins", pins.Pins.as_view()),
+    path(f"{ONE}/pins/review", pins.PinReview.as_view()),
     path(f"{ONE}/preview", governing.Preview.as_view()),
     path(f"{ONE}/runs", governing.Runs.as_view()),
     path(f"{ONE}/archive", governing.Archive.as_view()),

@@ -3,6 +3,7 @@ from django.db.models import Q
 
 from memadmin.store.models.containers import Container
 from memadmin.store.models.subjects import Subject
+from memadmin.store.querysets import PinQuerySet
 
 
 class ItemType(models.TextChoices):
@@ -45,6 +46,11 @@ class Pin(models.Model):
     actor = models.CharField(max_length=100)
     created_at = models.DateTimeField()
     review_on = models.DateField(null=True)
+    reviewed_at = models.DateTimeField(null=True)  # when somebody last looked at it again and kept it
+    reviewed_by = models.CharField(max_length=100, blank=True, default="", db_default="")
+    revision = models.PositiveIntegerField(default=1, db_default=1)
+
+    objects = PinQuerySet.as_manager()
 
     class Meta:
         constraints = [

@@ -1,0 +1,251 @@
+"""All pins of some containers: which of them only a pin keeps, what they cost, and what happens when they are taken away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from django.db import connection
+from django.db.models import BigIntegerField, CharField, Count, F, Q, QuerySet, Sum, Value
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Cast, Coalesce
+
+from memadmin.lifecycle.cuts import NOBODY, aged_sql, exposed_rows
+from memadmin.lifecycle.items import SOURCES
+from memadmin.lifecycle.models import ItemKind
+from memadmin.lifecycle.selection import expired_sql
+from memadmin.lifecycle.warnings import MUCH_PERCENT, MUCH_ROWS
+from memadmin.store import policies
+from memadmin.store.models import Container, ItemType, LongTermMemory, Pin, Session, Subject
+from memadmin.store.querysets import PinQuerySet
+from memadmin.store.scoring import micros_sql
+from retention.rules import RetentionPolicy
+
+SOON = timedelta(days=30)
+NO_DAY = "9999-99-99"  # behind every day that a review can have
+KINDS = {ItemType.SESSION.value: ItemKind.SESSION, ItemType.LONG_TERM.value: ItemKind.LONG_TERM}
+Policies = Mapping[int, RetentionPolicy]  # in force, by container
+
+
+class PinState(StrEnum):
+    """What a list of pins can be narrowed to."""
+
+    PAST_LIMIT = "past-limit"
+    UNREASONED = "unreasoned"
+    DUE = "due"
+    SOON = "soon"
+    NO_REVIEW = "no-review"
+
+
+class PinSort(StrEnum):
+    NEWEST = "newest"
+    OLDEST = "oldest"
+    REVIEW = "review"
+    TOKENS = "tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class PinFilter:
+    """Which pins a list has. `text` is looked for in the reasons; `actor` is who pinned."""
+
+    state: PinState | None = None
+    item_type: str = ""
+    actor: str = ""
+    text: str = ""
+    subject: Subject | None = None
+
+    @property
+    def narrows(self) -> bool:
+        return bool(self.state or self.item_type or self.actor or self.text or self.subject)
+
+
+def policies_of(containers: Iterable[Container]) -> dict[int, RetentionPolicy]:
+    """Return the policy in force of each container that has one."""
+    return {container.pk: policy for container in containers if (policy := policies.current(container)) is not None}
+
+
+def matching(pins: PinQuerySet, wanted: PinFilter, in_force: Policies, *, now: datetime) -> PinQuerySet:
+    """Return the pins that the filter lets through."""
+    if wanted.item_type:
+        pins = pins.filter(target_type=wanted.item_type)
+    if wanted.actor:
+        pins = pins.filter(actor=wanted.actor)
+    if wanted.subject:
+        pins = pins.filter(subject=wanted.subject)
+    if wanted.text:
+        pins = pins.filter(reason__icontains=wanted.text)
+    return _in_state(pins, wanted.state, in_force, now=now)
+
+
+def _in_state(pins: PinQuerySet, state: PinState | None, in_force: Policies, *, now: datetime) -> PinQuerySet:
+    today = now.date()
+    if state is PinState.PAST_LIMIT:
+        return past_limit(pins, in_force, now=now)
+    if state is PinState.UNREASONED:
+        return pins.unreasoned()
+    if state is PinState.DUE:
+        return pins.due(today)
+    if state is PinState.SOON:
+        return pins.due_between(today, today + SOON)
+    if state is PinState.NO_REVIEW:
+        return pins.filter(review_on__isnull=True)
+    return pins
+
+
+def past_limit(pins: PinQuerySet, in_force: Policies, *, now: datetime) -> PinQuerySet:
+    """Return the pins of what a policy in force would evict for its age or its time to live, were it not pinned."""
+    parts = [part for number, policy in sorted(in_force.items()) for part in _past_limit_sql(number, policy, now=now)]
+    return pins.filter(pk__in=RawSQL(" UNION ALL ".join(parts), [])) if parts else pins.none()
+
+
+def _past_limit_sql(container: int, policy: RetentionPolicy, *, now: datetime) -> Iterator[str]:
+    for item_type, kind in KINDS.items():
+        source = SOURCES[kind]
+        limits = [aged_sql(source, policy.rule(kind.memory_type), now=now)]
+        if kind is ItemKind.LONG_TERM:
+            limits.append(expired_sql(policy.relevance, now=now))
+        real = [limit for limit in limits if limit != NOBODY]
+        if real:
+            yield (
+                f"SELECT p.id FROM store_pin p JOIN {source.table} m ON m.uid = p.target_uid AND m.subject_id = p.subject_id "
+                f"WHERE p.container_id = {container} AND p.target_type = '{item_type}' AND ({' OR '.join(real)})"
+            )
+
+
+def keyed(pins: PinQuerySet, sort: PinSort) -> QuerySet[Pin]:
+    """Add `key`, to page by: a whole number, or for the day of review a text."""
+    if sort is PinSort.REVIEW:
+        return pins.annotate(key=Coalesce(Cast("review_on", CharField()), Value(NO_DAY)))
+    if sort is PinSort.TOKENS:
+        return pins.weighed().annotate(key=F("tokens"))
+    return pins.annotate(key=RawSQL(micros_sql("store_pin.created_at"), [], output_field=BigIntegerField()))
+
+
+@dataclass(frozen=True, slots=True)
+class PinTotals:
+    """Sums over all pins of a list, counted in the database."""
+
+    pins: int
+    memories: int
+    sessions: int
+    users: int
+    tokens: int
+    unreasoned: int
+    due: int
+    soon: int
+    no_review: int
+    past_limit: int
+
+
+def totals_of(pins: PinQuerySet, in_force: Policies, *, now: datetime) -> PinTotals:
+    today = now.date()
+    memories = Q(target_type=ItemType.LONG_TERM)
+    due, soon = Q(review_on__lte=today), Q(review_on__gt=today, review_on__lte=today + SOON)
+    sums = pins.weighed().aggregate(
+        pins=Count("id"),
+        memories=Count("id", filter=memories),
+        sessions=Count("id", filter=~memories),
+        users=Count("subject", distinct=True),
+        weight=Sum("tokens"),
+        due=Count("id", filter=due),
+        soon=Count("id", filter=soon),
+        no_review=Count("id", filter=Q(review_on__isnull=True)),
+    )
+    tokens = int(sums.pop("weight") or 0)
+    return PinTotals(**sums, tokens=tokens, unreasoned=pins.unreasoned().count(), past_limit=past_limit(pins, in_force, now=now).count())
+
+
+def pinned_tokens(subject_ids: Iterable[int]) -> dict[int, int]:
+    """Return what all pinned memories of each user weigh together. Found through the pins: no index lists pinned rows."""
+    rows = Pin.objects.filter(subject_id__in=list(subject_ids)).of_memories().weighed()
+    found: dict[int, int] = {}
+    for subject, tokens in rows.values_list("subject_id", "tokens"):
+        found[subject] = found.get(subject, 0) + int(tokens)
+    return found
+
+
+def items_of(pins: Sequence[Pin]) -> dict[int, LongTermMemory | Session]:
+    """Return what is pinned, by the pin's key, without texts. What has gone is left out."""
+    found: dict[tuple[Any, int], LongTermMemory | Session] = {}
+    uids = [pin.target_uid for pin in pins]
+    for row in LongTermMemory.objects.with_uids(uids).defer("text", "parts", "metadata", "tags", "namespace", "embedding"):
+        found[row.uid, row.subject_id] = row
+    for row in Session.objects.with_uids(uids).defer("summary", "state", "metadata", "agents", "additional_info", "namespace"):
+        found[row.uid, row.subject_id] = row
+    return {pin.pk: found[pin.target_uid, pin.subject_id] for pin in pins if (pin.target_uid, pin.subject_id) in found}
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """What comes of taking pins away in one container: `go` are past an age or a time to live, `over` exceed the largest number."""
+
+    container: Container
+    memories: int = 0
+    sessions: int = 0
+    go: int = 0
+    over: int = 0
+    of_stored: Mapping[str, tuple[int, int]] = field(default_factory=dict)  # by type: what would go of how many are stored
+
+    @property
+    def more(self) -> int:
+        """At least so many more items would go at the next run."""
+        return self.go + self.over
+
+    @property
+    def large(self) -> bool:
+        """True when what would go besides is by itself what a run's warning calls very much."""
+        return any(going > MUCH_ROWS or going * 100 > stored * MUCH_PERCENT for going, stored in self.of_stored.values())
+
+
+def freed_by_unpinning(pins: PinQuerySet, *, now: datetime) -> list[Freed]:
+    """Return, container by container, what the next run would take besides if these pins were gone.
+
+    A cap of the relevance rule takes no more for it: it counts pinned memories already, so others stay in the place of those unpinned.
+    """
+    counts = list(pins.values("container_id", "target_type").annotate(n=Count("id")).order_by("container_id", "target_type"))
+    containers = Container.objects.in_bulk({row["container_id"] for row in counts})
+    by_container: dict[int, dict[str, int]] = {key: {} for key in sorted(containers)}
+    for row in counts:
+        by_container[row["container_id"]][row["target_type"]] = row["n"]
+    return [_freed(containers[key], numbers, pins, now=now) for key, numbers in by_container.items()]
+
+
+def _freed(container: Container, numbers: Mapping[str, int], pins: PinQuerySet, *, now: datetime) -> Freed:
+    policy = policies.current(container)
+    memories, sessions = numbers.get(ItemType.LONG_TERM, 0), numbers.get(ItemType.SESSION, 0)
+    if policy is None:
+        return Freed(container, memories, sessions)
+    going = past_limit(pins.filter(container=container), {container.pk: policy}, now=now)
+    aged: dict[str, int] = dict(going.values_list("target_type").annotate(n=Count("id")))
+    over = {name: _over_number(container, policy, name, numbers.get(name, 0), aged.get(name, 0)) for name in KINDS}
+    stored = {name: (aged.get(name, 0) + over[name], _stored(container, KINDS[name])) for name in KINDS}
+    return Freed(container, memories, sessions, go=sum(aged.values()), over=sum(over.values()), of_stored=stored)
+
+
+def _over_number(container: Container, policy: RetentionPolicy, item_type: str, unpinned: int, aged: int) -> int:
+    """Return how many more of a type exceed its largest number, besides those that their age takes."""
+    kind = KINDS[item_type]
+    limit = policy.rule(kind.memory_type).count_limit
+    if limit is None or not unpinned:
+        return 0
+    exposed = exposed_rows(container, SOURCES[kind])
+    more = max(0, exposed + unpinned - limit) - max(0, exposed - limit)
+    return max(0, more - aged)
+
+
+def _stored(container: Container, kind: ItemKind) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT COALESCE(SUM({SOURCES[kind].stored}), 0) FROM store_subject WHERE container_id = {container.pk}")
+        return int(cursor.fetchone()[0])
+
+
+def review_day(pin: Pin, *, today: date) -> str:
+    """Return whether a pin's review is "overdue", "due" today, "soon", "later", or "none"."""
+    if pin.review_on is None:
+        return "none"
+    if pin.review_on <= today:
+        return "due" if pin.review_on == today else "overdue"
+    return "soon" if pin.review_on <= today + SOON else "later"
