@@ -1,8 +1,8 @@
 """Carry out a recorded run, batch by batch.
 
 Invariant: only victims that the run names are removed, each once, and only as they were when chosen: `store.removal` asks again
-for pins, holds, revision and last access inside the deleting statement. Rows, counters, archive copies and the run's cursor move
-in one transaction, so that a killed worker leaves a batch done or not begun.
+for pins, holds, revision and last access inside the deleting statement. Rows, counters, archive copies, the cursor of the range and the
+numbers of the run move in one transaction, so that a killed worker leaves a batch done or not begun.
 """
 
 from __future__ import annotations
@@ -13,8 +13,9 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from memadmin.lifecycle.exceptions import record_kept
-from memadmin.lifecycle.models import ItemKind, Run, RunState
+from memadmin.lifecycle import ranges
+from memadmin.lifecycle.exceptions import Stretch, record_kept
+from memadmin.lifecycle.models import ItemKind, Run, RunRange, RunState
 from memadmin.lifecycle.states import WrongState
 from memadmin.lifecycle.warnings import Warned, why_nothing_runs
 from memadmin.store import policies, removal
@@ -53,22 +54,38 @@ class Batch:
         return self.done >= self.planned
 
 
-@transaction.atomic
-def enforce_batch(number: int, *, now: datetime, size: int | None = None) -> Batch:
-    """Evict the next batch of a running run, all of one type. Two workers take turns on the run's row.
+def enforce_batch(number: int, *, now: datetime, size: int | None = None, wait: bool = True) -> Batch:
+    """Evict the next batch of a running run, all of one type. Several workers may do so at once: each takes a range of its own.
 
-    Raises WrongState, and Stopped when retention was switched off or the policy replaced since the start.
+    With `wait` False it does nothing where others hold all ranges. Raises WrongState, also when the run was called off during the
+    batch, which then has not been; and Stopped when retention was switched off or the policy replaced since the start.
     """
-    run = Run.objects.select_for_update(of=("self",)).select_related("container").get(pk=number)
-    if run.state != RunState.RUNNING:
-        raise WrongState(f"Run {number} is {run.get_state_display()}.")
+    run = Run.objects.get(pk=number)
+    _must_run(run)
+    ranges.divide(run)  # not within the batch, which locks users before it locks the run
+    return _batch(number, now=now, size=size, wait=wait)
+
+
+@transaction.atomic
+def _batch(number: int, *, now: datetime, size: int | None, wait: bool) -> Batch:
+    run = Run.objects.select_related("container").get(pk=number)
+    _must_run(run)
     _may_go_on(run)
-    if run.cursor >= run.planned:
+    part = ranges.claim(run, wait=wait)
+    if part is None:
+        run.refresh_from_db(fields=["cursor"])
         return Batch(removed=0, kept=0, done=run.cursor, planned=run.planned)
-    kind, last = _stretch(run, size)
-    removed, kept = _remove(run, kind, last=last, archive=_archive_note(run, now=now))
-    _count(run, kind, removed, kept=kept, last=last)
+    kind = ItemKind(part.item_kind)
+    stretch = Stretch(run, kind, behind=part.cursor, last=min(part.cursor + (size or batch_size(run, kind)), part.last))
+    removed, kept = _remove(stretch, archive=_archive_note(run, now=now))
+    RunRange.objects.filter(pk=part.pk).update(cursor=stretch.last)
+    _count(run, kind, removed, kept=kept)
     return Batch(removed=removed.items, kept=kept, done=run.cursor, planned=run.planned)
+
+
+def _must_run(run: Run) -> None:
+    if run.state != RunState.RUNNING:
+        raise WrongState(f"Run {run.number} is {run.get_state_display()}.")
 
 
 def _may_go_on(run: Run) -> None:
@@ -78,16 +95,6 @@ def _may_go_on(run: Run) -> None:
     published = policies.published(run.container)
     if published is None or published.digest != run.policy_digest:
         raise Stopped(Warned("policy_changed", "Another policy was published since the run began."))
-
-
-def _stretch(run: Run, size: int | None) -> tuple[ItemKind, int]:
-    """Return the type of the next victim and the number of the last one in its batch."""
-    end = 0
-    for kind in ItemKind:
-        end += run.summary.of(kind.memory_type).total
-        if run.cursor < end:
-            return kind, min(run.cursor + (size or batch_size(run, kind)), end)
-    raise WrongState(f"Run {run.number} counts fewer victims than it has.")
 
 
 def batch_size(run: Run, kind: ItemKind) -> int:
@@ -106,49 +113,51 @@ def _archive_note(run: Run, *, now: datetime) -> ArchiveNote | None:
     return ArchiveNote(run_number=run.number, now=now, expires_at=(run.started_at or now) + timedelta(days=days))
 
 
-def _remove(run: Run, kind: ItemKind, *, last: int, archive: ArchiveNote | None) -> tuple[Removed, int]:
-    """Remove the victims from the cursor to `last`; return what went and how many were kept.
+def _remove(stretch: Stretch, *, archive: ArchiveNote | None) -> tuple[Removed, int]:
+    """Remove the victims of a stretch; return what went and how many were kept.
 
     Mostly all of them go. Only otherwise is each looked at, before the removal is done again.
     """
-    wanted = last - run.cursor
     try:
         with transaction.atomic():
-            removed = _removed(run, kind, last=last, archive=archive)
-            if removed.items != wanted:
+            removed = _removed(stretch, archive=archive)
+            if removed.items != stretch.length:
                 raise StillChanging
             return removed, 0
     except StillChanging:
-        kept = record_kept(run, kind, last=last)
-        removed = _removed(run, kind, last=last, archive=archive)
-        if removed.items + kept != wanted:
+        kept = record_kept(stretch)
+        removed = _removed(stretch, archive=archive)
+        if removed.items + kept != stretch.length:
             raise
         return removed, kept
 
 
-def _removed(run: Run, kind: ItemKind, *, last: int, archive: ArchiveNote | None) -> Removed:
-    chosen = chosen_of(run, last=last)
-    if kind is ItemKind.SESSION:
+def _removed(stretch: Stretch, *, archive: ArchiveNote | None) -> Removed:
+    chosen = chosen_of(stretch)
+    if stretch.kind is ItemKind.SESSION:
         return removal.remove_sessions(chosen, archive=archive)
-    if kind is ItemKind.LONG_TERM:
+    if stretch.kind is ItemKind.LONG_TERM:
         return removal.remove_long_term(chosen, archive=archive)
     return removal.remove_history(chosen)
 
 
-def chosen_of(run: Run, *, last: int) -> Chosen:
-    """Return the victims from the cursor to `last`."""
+def chosen_of(stretch: Stretch) -> Chosen:
+    """Return the victims of a stretch."""
     first_reason = " ".join(f"WHEN reasons & {reason.bit} <> 0 THEN '{reason}'" for reason in Reason)
     return Chosen(
         f"SELECT item_id AS id, subject_id, revision, last_accessed_at, CASE {first_reason} END AS reason "
-        f"FROM lifecycle_runvictim WHERE run_id = {run.pk} AND seq > {run.cursor} AND seq <= {last}"
+        f"FROM lifecycle_runvictim WHERE run_id = {stretch.run.pk} AND seq > {stretch.behind} AND seq <= {stretch.last}"
     )
 
 
-def _count(run: Run, kind: ItemKind, removed: Removed, *, kept: int, last: int) -> None:
+def _count(run: Run, kind: ItemKind, removed: Removed, *, kept: int) -> None:
+    """Add the batch to the numbers of the run, which from here to the end of the transaction nobody else changes."""
+    run.refresh_from_db(from_queryset=Run.objects.select_for_update(of=("self",)))
+    _must_run(run)
     run.outcome = {**run.outcome, kind.memory_type.value: _added(run.outcome.get(kind.memory_type.value, {}), removed)}
     run.removed += removed.items
     run.kept += kept
-    run.cursor = last
+    run.cursor = run.removed + run.kept
     run.save(update_fields=["outcome", "removed", "kept", "cursor"])
 
 

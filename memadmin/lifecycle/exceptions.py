@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.db import connection
 
 from memadmin.lifecycle.items import SOURCES
 from memadmin.lifecycle.models import ItemKind, Kept, Run, RunVictim
 from memadmin.store import counters
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Victims of one type that stand side by side in a run: those behind one number, up to another."""
+
+    run: Run
+    kind: ItemKind
+    behind: int
+    last: int
+
+    @property
+    def length(self) -> int:
+        return self.last - self.behind
 
 
 def differing_sql(run: Run, kind: ItemKind, *, behind: int = 0, last: int | None = None) -> str:
@@ -36,23 +52,24 @@ def is_back_sql(kind: ItemKind, *, behind: int = 0) -> str:
     return f"EXISTS (SELECT 1 FROM {SOURCES[kind].table} b WHERE {same} AND b.id > {behind})"
 
 
-def record_kept(run: Run, kind: ItemKind, *, last: int) -> int:
-    """Note why victims from the cursor to `last` are kept and return how many are. Locks all of them, so that it stays true."""
-    victims = RunVictim.objects.of_run(run).filter(seq__gt=run.cursor, seq__lte=last)
+def record_kept(stretch: Stretch) -> int:
+    """Note why victims of a stretch are kept and return how many are. Locks all of them, so that it stays true."""
+    run, kind = stretch.run, stretch.kind
+    victims = RunVictim.objects.of_run(run).filter(seq__gt=stretch.behind, seq__lte=stretch.last)
     counters.lock(victims.values_list("subject_id", flat=True))
     if connection.vendor == "postgresql":
-        _lock_items(run, kind, last=last)
+        _lock_items(stretch)
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO lifecycle_runkept (run_id, seq, why) "
-            f"SELECT {run.pk}, d.seq, d.why FROM ({differing_sql(run, kind, behind=run.cursor, last=last)}) d"
+            f"SELECT {run.pk}, d.seq, d.why FROM ({differing_sql(run, kind, behind=stretch.behind, last=stretch.last)}) d"
         )
         return int(cursor.rowcount)
 
 
-def _lock_items(run: Run, kind: ItemKind, *, last: int) -> None:
+def _lock_items(stretch: Stretch) -> None:
     with connection.cursor() as cursor:
         cursor.execute(
-            f"SELECT 1 FROM {SOURCES[kind].table} m WHERE m.id IN (SELECT item_id FROM lifecycle_runvictim "
-            f"WHERE run_id = {run.pk} AND seq > {run.cursor} AND seq <= {last}) ORDER BY m.id FOR UPDATE"
+            f"SELECT 1 FROM {SOURCES[stretch.kind].table} m WHERE m.id IN (SELECT item_id FROM lifecycle_runvictim "
+            f"WHERE run_id = {stretch.run.pk} AND seq > {stretch.behind} AND seq <= {stretch.last}) ORDER BY m.id FOR UPDATE"
         )

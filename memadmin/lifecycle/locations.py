@@ -31,3 +31,4 @@ register(
 
 waive("lifecycle_run", "holds a policy, numbers and who ran it; its lines are a place of their own")
 waive("lifecycle_runkept", WORD)
+waive("lifecycle_runrange", WORD)

@@ -67,7 +67,7 @@ class Run(models.Model):
     totals = models.JSONField(default=dict)  # see `summary`
     housekeeping = models.JSONField(default=dict)  # what it went by for working memories that no session carries away
     planned = models.BigIntegerField(default=0)  # victims, numbered 1 to planned
-    cursor = models.BigIntegerField(default=0)  # how many of them have been dealt with
+    cursor = models.BigIntegerField(default=0)  # how many of them have been dealt with: the sum over its ranges
     removed = models.BigIntegerField(default=0)
     kept = models.BigIntegerField(default=0)
     outcome = models.JSONField(
@@ -175,6 +175,26 @@ class RunVictim(models.Model):
         return self.all_reasons[0]
 
 
+class RunRange(models.Model):
+    """A stretch of a run's victims, all of one type, that one worker at a time works off from its beginning.
+
+    Who holds the lock on the row has the range: the lock goes with the worker, however it ends.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "first")
+    run = models.ForeignKey(Run, on_delete=models.DO_NOTHING, related_name="ranges", db_constraint=False, db_index=False)
+    first = models.IntegerField()
+    last = models.IntegerField()
+    cursor = models.IntegerField()  # the last victim that has been dealt with; `first` - 1 before any has
+    item_kind = models.SmallIntegerField(choices=ItemKind)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(last__gte=F("first")), name="run_range_not_empty"),
+            models.CheckConstraint(condition=Q(cursor__gte=F("first") - 1, cursor__lte=F("last")), name="run_range_cursor_within"),
+        ]
+
+
 class Kept(models.TextChoices):
     """Why a victim was kept after all."""
 
@@ -187,7 +207,7 @@ class Kept(models.TextChoices):
 
 
 class RunKept(models.Model):
-    """A victim that the run passed over. Every other one up to the run's cursor was evicted."""
+    """A victim that the run passed over. Every other one up to the cursor of its range was evicted."""
 
     pk = models.CompositePrimaryKey("run_id", "seq")
     run = models.ForeignKey(Run, on_delete=models.DO_NOTHING, related_name="exceptions", db_constraint=False, db_index=False)

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Self
 
 from django.db import models
+from django.db.models.expressions import RawSQL
 
 if TYPE_CHECKING:
     from memadmin.lifecycle.models import ItemKind, Run
@@ -59,6 +60,12 @@ class VictimQuerySet(models.QuerySet[Any]):
     def for_first_reason(self, bit: int) -> Self:
         """Those whose first reason this is: as they are counted in the totals."""
         return self.annotate(first=models.F("reasons").bitand(2 * bit - 1)).filter(first=bit)
+
+    def dealt_with(self) -> Self:
+        """Those that the run has come to: evicted, or passed over."""
+        of_run = "SELECT 1 FROM lifecycle_runrange r WHERE r.run_id = lifecycle_runvictim.run_id"
+        reached = f"EXISTS ({of_run} AND lifecycle_runvictim.seq BETWEEN r.first AND r.cursor)"
+        return self.filter(RawSQL(reached, [], output_field=models.BooleanField()))
 
     def with_item_ids(self, ids: Iterable[int]) -> Self:
         return self.filter(item_id__in=list(ids))

@@ -16,6 +16,7 @@ from memadmin.audit.actions import Action
 from memadmin.audit.models import Outcome
 from memadmin.jobs import queue
 from memadmin.jobs.models import Job
+from memadmin.lifecycle import ranges
 from memadmin.lifecycle.drift import added_since
 from memadmin.lifecycle.models import Run, RunState, RunVictim
 from memadmin.lifecycle.states import WrongState
@@ -24,6 +25,7 @@ from memadmin.store import configuration, policies
 
 RUN = "run"
 RESTORE = "restore-run"
+BESIDE = "run-beside"
 ENDED = (RunState.FINISHED, RunState.FAILED, RunState.CANCELLED)
 
 
@@ -83,6 +85,13 @@ def start_within(run: Run, *, actor: str, now: datetime) -> None:
 def take_up(run: Run) -> None:
     """A worker has begun with a queued run. Raises WrongState."""
     _move(run, RunState.QUEUED, to=RunState.RUNNING)
+
+
+@transaction.atomic
+def ask_for_help(run: Run, *, now: datetime) -> None:
+    """Have a second worker carry out a large run too, if one is free."""
+    if ranges.worth_two_workers(run):
+        queue.enqueue(BESIDE, target=target_of(run), requested_by=run.started_by, now=now)
 
 
 @transaction.atomic

@@ -7,6 +7,7 @@ from datetime import datetime
 from memadmin.lifecycle import planning, runs
 from memadmin.lifecycle.enforcement import Stopped, enforce_batch
 from memadmin.lifecycle.models import Run, RunState
+from memadmin.lifecycle.states import WrongState
 
 
 def advance(run: Run, *, actor: str, now: datetime) -> bool:
@@ -16,8 +17,10 @@ def advance(run: Run, *, actor: str, now: datetime) -> bool:
         planning.record(run, now=now)
     elif run.state == RunState.READY:
         runs.start_within(run, actor=actor, now=now)
+        runs.ask_for_help(run, now=now)
     elif run.state == RunState.QUEUED:
         runs.take_up(run)
+        runs.ask_for_help(run, now=now)
     elif run.state == RunState.RUNNING:
         return _evict(run, actor=actor, now=now)
     else:
@@ -31,6 +34,20 @@ def _evict(run: Run, *, actor: str, now: datetime) -> bool:
     except Stopped as stop:
         runs.cancel(run, actor=actor, now=now, cause=stop.cause.code)
         return True
+    except WrongState:
+        run.refresh_from_db()
+        if run.is_live:
+            raise
+        return True  # called off during the batch
     if batch.is_last:
         runs.finish(run, now=now)
     return batch.is_last
+
+
+def help_along(run: Run, *, now: datetime) -> bool:
+    """Take a batch that nobody else is at, and return True when there is none. The end of the run is left to its own job."""
+    try:
+        batch = enforce_batch(run.number, now=now, wait=False)
+    except (Stopped, WrongState):
+        return True
+    return batch.is_last or not (batch.removed or batch.kept)

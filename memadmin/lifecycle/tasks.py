@@ -13,7 +13,7 @@ from memadmin.lifecycle.inference import jobs as inference
 from memadmin.lifecycle.inference import summaries
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.nightly import Place
-from memadmin.lifecycle.stepping import advance
+from memadmin.lifecycle.stepping import advance, help_along
 from memadmin.store import archive
 from memadmin.store.models import Archived
 
@@ -35,6 +35,15 @@ def carry_out(job: JobView, *, now: datetime) -> Step:
     """One batch of one run."""
     run = runs.of_target(job.target)
     ended = advance(run, actor=job.requested_by, now=now)
+    run.refresh_from_db()
+    return Step(finished=ended, done=run.cursor, total=run.planned)
+
+
+@job(runs.BESIDE)
+def beside(job: JobView, *, now: datetime) -> Step:
+    """One batch of a large run that another job carries out."""
+    run = runs.of_target(job.target)
+    ended = help_along(run, now=now)
     run.refresh_from_db()
     return Step(finished=ended, done=run.cursor, total=run.planned)
 

@@ -88,20 +88,20 @@ def _events(entry: AuditEntry, subject: Run | Container, subscription: Subscript
 
 def _evictions(run: Run, subscription: Subscription) -> Iterator[tuple[Event, dict[str, Any]]]:
     for _ in range(PARTS_AT_ONCE):
-        if subscription.within >= run.cursor:
+        if subscription.within >= run.planned:
             break
-        last = min(subscription.within + ITEMS_IN_ONE, run.cursor)
+        last = min(subscription.within + ITEMS_IN_ONE, run.planned)
         items = _items(run, first=subscription.within + 1, last=last)
         subscription.within = last
         if items:
             yield Event.MEMORY_EVICTED, {"run": run.number, "items": items}
-    if subscription.within >= run.cursor:
+    if subscription.within >= run.planned:
         subscription.within = 0
 
 
 def _items(run: Run, *, first: int, last: int) -> Sequence[dict[str, str]]:
     kept = set(RunKept.objects.filter(run=run, seq__gte=first, seq__lte=last).values_list("seq", flat=True))
-    victims = RunVictim.objects.of_run(run).filter(seq__gte=first, seq__lte=last).in_order()
+    victims = RunVictim.objects.of_run(run).filter(seq__gte=first, seq__lte=last).dealt_with().in_order()
     return [
         {"type": ItemKind(victim.item_kind).memory_type.value, "id": str(victim.item_uid), "reason": victim.reason.value}
         for victim in victims
