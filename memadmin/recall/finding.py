@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import BooleanField, Func
 
-from memadmin.recall.words import is_dense, word_pattern, words_of
+from memadmin.store.words import is_dense, word_pattern, words_of
 
 
 class HasWord(Func):

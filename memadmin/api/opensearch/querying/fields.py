@@ -23,7 +23,7 @@ from memadmin.api.opensearch.querying.leaves import ColumnTest, LeafTest, Messag
 from memadmin.api.opensearch.querying.queries import Like, Match, QueryRefused, Range, Scalar, as_text, needed
 from memadmin.api.opensearch.querying.text_tests import TextTest
 from memadmin.recall.finding import HasWord
-from memadmin.recall.words import words_of
+from memadmin.store.words import words_of
 
 EVERYTHING = Q(pk__isnull=False)
 NOTHING = Q(pk__in=[])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from memadmin.api.opensearch.querying.queries import Glob, QueryRefused, Wild
-from memadmin.recall.words import any_case, between, fold, is_cut, is_dense, whole
+from memadmin.store.words import any_case, between, fold, is_cut, is_dense, whole
 
 LONGEST = 1_000  # characters
 MOST_STARS = 8

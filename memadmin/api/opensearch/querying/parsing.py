@@ -22,8 +22,8 @@ from memadmin.api.opensearch.querying.queries import (
     Terms,
     as_text,
 )
-from memadmin.recall.words import words_of
 from memadmin.store.text import clean
+from memadmin.store.words import words_of
 
 DEEPEST = 20  # queries inside queries
 MOST_CLAUSES = 1_024

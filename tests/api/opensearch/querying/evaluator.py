@@ -5,7 +5,7 @@ import re
 from memadmin.api.opensearch.querying.globs import lowered, matches
 from memadmin.api.opensearch.querying.moments import read
 from memadmin.api.opensearch.querying.queries import Bool, Exists, Ids, Like, Match, MatchAll, Range, Terms, Wild, as_text, needed
-from memadmin.recall.words import is_dense, words_of
+from memadmin.store.words import is_dense, words_of
 
 TEXTS = {"summary", "memory", "error", "messages.content", "name", "description"}
 TIMES = {"created_time", "last_updated_time"}

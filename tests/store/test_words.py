@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from memadmin.recall.words import word_pattern, words_of
+from memadmin.store.words import word_pattern, words_of
 
 
 @pytest.mark.parametrize(
