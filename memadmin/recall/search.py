@@ -13,11 +13,11 @@ from typing import Any
 from django.db.models import Case, IntegerField, Value, When
 
 from memadmin.recall.finding import HasWord
-from memadmin.recall.touching import touch
-from memadmin.recall.words import words_of
+from memadmin.recall.touching import NOT_SAID, Occasion, touch
 from memadmin.store import configuration, policies
 from memadmin.store.models import Container, LongTermMemory, Subject
 from memadmin.store.querysets import LongTermQuerySet
+from memadmin.store.words import words_of
 from retention.rules import RelevanceRule
 
 MOST_WORDS = 64  # of a question; the rest adds nothing
@@ -32,23 +32,33 @@ class Recalled:
     score: int
 
 
-def recall(
-    container: Container, user_id: str | None, question: str, *, limit: int, now: datetime, owner: str | None = None
-) -> list[Recalled]:
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What an agent asks, of whom, and how much it takes. `owner` narrows to one writer's memories."""
+
+    words: str
+    user_id: str | None
+    limit: int = 10
+    owner: str | None = None
+    occasion: Occasion = NOT_SAID
+
+
+def recall(container: Container, question: Question, *, now: datetime) -> list[Recalled]:
     """Return the user's memories that answer a question, by words found, then by score, and note that they were recalled.
 
-    Without a word in the question: the best by score. `owner` narrows to one writer's memories.
+    Without a word in the question: the best by score.
     """
-    subject = Subject.objects.filter(container=container, user_id=user_id).first()
+    subject = Subject.objects.filter(container=container, user_id=question.user_id).first()
     if subject is None:
         return []
     policy = policies.current(container)
     rule = policy.relevance if policy else None
     rows = _standing(LongTermMemory.objects.filter(container=container, subject=subject), rule, now=now)
-    rows = rows if owner is None else rows.filter(owner=owner)
-    ranked = _ranked(rows.scored(rule or RelevanceRule(), now=now), words_of(question)[:MOST_WORDS], asked=bool(question.strip()))
-    found = [Recalled(memory, memory.words, memory.score) for memory in ranked.select_related("container", "subject")[:limit]]
-    touch((one.memory.pk for one in found), now=now)
+    rows = rows if question.owner is None else rows.filter(owner=question.owner)
+    words = words_of(question.words)[:MOST_WORDS]
+    ranked = _ranked(rows.scored(rule or RelevanceRule(), now=now), words, asked=bool(question.words.strip()))
+    found = [Recalled(memory, memory.words, memory.score) for memory in ranked.select_related("container", "subject")[: question.limit]]
+    touch((one.memory.pk for one in found), now=now, occasion=question.occasion)
     return found
 
 

@@ -1,4 +1,4 @@
-"""Notes that agents have recalled memories: one hit for each memory and request, at the time of the request.
+"""Notes that agents have recalled memories: one hit, and one event, for each memory and invocation, or request where none is named.
 
 A note may be lost, as it is only worth something beside many others; a read is never slower or refused because of one. So rows that
 somebody else holds are passed over, and a database that refuses is only mentioned in the log.
@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import F
-from django.db.models.functions import Coalesce, Greatest
 
-from memadmin.store.models import LongTermMemory
+from memadmin.store.bulk import id_list
 
 WAIT_MS = 250  # for SQLite's one write lock
 MOST_HITS = 2**31 - 1
@@ -23,27 +23,78 @@ MOST_HITS = 2**31 - 1
 logger = logging.getLogger(__name__)
 
 
-def touch(memory_ids: Iterable[int], *, now: datetime) -> int:
-    """Count one recall of each of the memories and return how many were noted. Never fails, and waits for nobody."""
+@dataclass(frozen=True, slots=True)
+class Occasion:
+    """During what an agent recalled: its own names of the session and of the invocation (its turn). None where it does not say."""
+
+    session: str | None = None
+    invocation: str | None = None
+
+
+NOT_SAID = Occasion()
+
+
+def touch(memory_ids: Iterable[int], *, now: datetime, occasion: Occasion = NOT_SAID) -> int:
+    """Count one recall of each of the memories and return how many were noted. Never fails, and waits for nobody.
+
+    A memory that this invocation has recalled before is not counted again.
+    """
     ids = sorted(set(memory_ids))
     if not ids:
         return 0
     try:
         with _impatient(), transaction.atomic():
-            return _noted(ids, now=now)
+            return _noted(ids, now=now, occasion=occasion)
     except DatabaseError as error:
         logger.warning("recalls of %s memories were not noted: %s", len(ids), type(error).__name__)
         return 0
 
 
-def _noted(ids: list[int], *, now: datetime) -> int:
-    rows = LongTermMemory.objects.filter(id__in=ids, hits__lt=MOST_HITS)
+# A request that took long must not turn back the time of a later one.
+_EVENT = "INSERT INTO store_recallevent (container_id, subject_id, memory_uid, fact_key, session_ref, invocation_id, at)"
+_POSTGRESQL = f"""
+WITH free AS (
+    SELECT id, uid, container_id, subject_id, fact_key FROM store_longtermmemory
+    WHERE {{those}} AND hits < {MOST_HITS} FOR UPDATE SKIP LOCKED
+),
+noted AS (
+    {_EVENT} SELECT container_id, subject_id, uid, fact_key, %s::text, %s::text, %s::timestamptz FROM free
+    ON CONFLICT DO NOTHING RETURNING memory_uid, subject_id
+)
+UPDATE store_longtermmemory AS m
+SET hits = m.hits + 1, last_accessed_at = GREATEST(COALESCE(m.last_accessed_at, %s::timestamptz), %s::timestamptz)
+FROM free JOIN noted ON noted.memory_uid = free.uid AND noted.subject_id = free.subject_id WHERE m.id = free.id
+"""
+_SQLITE_EVENT = f"{_EVENT} SELECT container_id, subject_id, uid, fact_key, %s, %s, %s FROM store_longtermmemory WHERE {{those}}"
+_SQLITE_HIT = "UPDATE store_longtermmemory SET hits = hits + 1, last_accessed_at = MAX(COALESCE(last_accessed_at, %s), %s) WHERE {those}"
+_COUNTED_ALREADY = "SELECT 1 FROM store_recallevent e WHERE e.memory_uid = m.uid AND e.invocation_id = %s AND e.subject_id = m.subject_id"
+
+
+def _noted(ids: Sequence[int], *, now: datetime, occasion: Occasion) -> int:
+    """Write the events and count the hits that they stand for, in one statement where the database can."""
+    at = connection.ops.adapt_datetimefield_value(now)
+    those, parameters = id_list("id", ids)
     if connection.vendor == "postgresql":
-        free = list(rows.select_for_update(skip_locked=True, of=("self",)).values_list("id", flat=True))
-        rows = LongTermMemory.objects.filter(id__in=free)
-    # A request that took long must not turn back the time of a later one.
-    later = Greatest(Coalesce(F("last_accessed_at"), now), now)
-    return rows.update(hits=F("hits") + 1, last_accessed_at=later)
+        return _run(_POSTGRESQL.format(those=those), [*parameters, occasion.session, occasion.invocation, at, at, at])
+    those, parameters = id_list("id", _countable(ids, occasion))
+    _run(_SQLITE_EVENT.format(those=those), [occasion.session, occasion.invocation, at, *parameters])
+    return _run(_SQLITE_HIT.format(those=those), [at, at, *parameters])
+
+
+def _countable(ids: Sequence[int], occasion: Occasion) -> list[int]:
+    """Leave out what is full or counted already. Nobody writes meanwhile: SQLite's transaction has the only write lock."""
+    those, parameters = id_list("m.id", ids)
+    fresh = "" if occasion.invocation is None else f" AND NOT EXISTS ({_COUNTED_ALREADY})"
+    named = [] if occasion.invocation is None else [occasion.invocation]
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT m.id FROM store_longtermmemory m WHERE {those} AND m.hits < {MOST_HITS}{fresh}", [*parameters, *named])
+        return [key for (key,) in cursor.fetchall()]
+
+
+def _run(sql: str, parameters: Sequence[Any]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return int(cursor.rowcount)
 
 
 @contextlib.contextmanager

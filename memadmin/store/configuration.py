@@ -66,6 +66,15 @@ def _housekeeping() -> tuple[SettingSpec, ...]:
     )
 
 
+def _recalls() -> tuple[SettingSpec, ...]:
+    about = "For backtests of policies. When a memory was recalled is forgotten after this time; how often, and when last, stays."
+    sessions = "Those of a user's last sessions stay longer: promotion looks at them."
+    return (
+        SettingSpec("recall_keep_days", "Keep recalls (days)", about, 90, 1, 3_650),
+        SettingSpec("recall_keep_sessions", "Keep recalls of the last sessions", sessions, 10, 1, 100),
+    )
+
+
 def _defaults() -> tuple[SettingSpec, ...]:
     about = "Given to each container that has no policy yet, once, while retention is on. 0 and -1: no limit."
     return (
@@ -104,6 +113,7 @@ REGISTRY = {
         SettingSpec(
             "preview_valid_hours", "Preview valid for (hours)", "An older preview must be made anew before it can run.", 24, 1, 720
         ),
+        *_recalls(),
         *_housekeeping(),
         *_defaults(),
         SettingSpec("agentic_memory_enabled", "OpenSearch-compatible API", "While this is off every request to it is refused.", True),

@@ -4,7 +4,7 @@ import pytest
 
 from memadmin.access.roles import Role
 from memadmin.lifecycle.models import Run, RunState
-from memadmin.recall.search import recall
+from memadmin.recall.search import Question, recall
 from memadmin.store import policies
 from memadmin.store.models import PolicyState, PolicyVersion
 from retention.policy import parse_policy
@@ -86,7 +86,7 @@ def test_it_cannot_be_put_in_force_again(client, container, sure):
 
 
 def test_agents_go_on_recalling(container):
-    (found,) = recall(container, "ann", "tea", limit=5, now=NOON)
+    (found,) = recall(container, Question("tea", "ann", limit=5), now=NOON)
 
     assert found.memory.text == "likes tea"
 

@@ -6,8 +6,8 @@ import pytest
 from django.db import DatabaseError, connection, transaction
 
 from memadmin.recall import touching
-from memadmin.recall.touching import MOST_HITS, touch
-from memadmin.store.models import LongTermMemory
+from memadmin.recall.touching import MOST_HITS, Occasion, touch
+from memadmin.store.models import LongTermMemory, RecallEvent
 from tests.factories import NOON, days, make_container, make_memory
 
 
@@ -43,10 +43,46 @@ def test_a_memory_that_is_gone_or_has_all_the_hits_there_can_be_is_passed_over()
 
 
 @pytest.mark.django_db
+def test_each_recall_leaves_an_event_with_what_the_agent_said_of_its_occasion():
+    container = make_container()
+    tea, keyed = make_memory(container, "likes tea"), make_memory(container, "on plan pro", user_id="bob", fact_key="plan")
+
+    touch([tea.pk, keyed.pk], now=NOON, occasion=Occasion(session="s-1", invocation="i-1"))
+    touch([tea.pk], now=NOON + days(1))
+
+    events = RecallEvent.objects.order_by("id").values_list("memory_uid", "subject_id", "fact_key", "session_ref", "invocation_id", "at")
+    assert sorted(events, key=lambda event: (event[5], event[3] or "", event[1])) == [
+        (tea.uid, tea.subject_id, None, "s-1", "i-1", NOON),
+        (keyed.uid, keyed.subject_id, "plan", "s-1", "i-1", NOON),
+        (tea.uid, tea.subject_id, None, None, None, NOON + days(1)),
+    ]
+    assert {event.container_id for event in RecallEvent.objects.all()} == {container.pk}
+
+
+@pytest.mark.django_db
+def test_a_memory_is_counted_once_for_an_invocation_and_each_time_where_none_is_named():
+    container = make_container()
+    first, second = make_memory(container, "likes tea"), make_memory(container, "likes coffee")
+
+    noted = [
+        touch([first.pk], now=NOON, occasion=Occasion(invocation="i-1")),
+        touch([first.pk, second.pk], now=NOON + days(1), occasion=Occasion(invocation="i-1")),
+        touch([first.pk], now=NOON + days(2), occasion=Occasion(invocation="i-2")),
+        touch([first.pk], now=NOON + days(3)),
+        touch([first.pk], now=NOON + days(4)),
+    ]
+
+    first.refresh_from_db()
+    assert noted == [1, 1, 1, 1, 1]
+    assert (first.hits, first.last_accessed_at) == (4, NOON + days(4))
+    assert RecallEvent.objects.filter(memory_uid=first.uid).count() == first.hits
+
+
+@pytest.mark.django_db
 def test_a_database_that_refuses_costs_the_note_and_not_the_read(monkeypatch, caplog):
     memory = make_memory(make_container(), "secret text")
 
-    def refuse(ids, *, now):
+    def refuse(ids, *, now, occasion):
         raise DatabaseError("secret text")
 
     monkeypatch.setattr(touching, "_noted", refuse)

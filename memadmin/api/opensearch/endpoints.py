@@ -16,10 +16,13 @@ from memadmin.access.scopes import Scope
 from memadmin.api.authentication import authenticate
 from memadmin.api.bodies import drain, read_json
 from memadmin.api.opensearch.errors import EXPECTED, ApiError, forbidden, from_exception, missing_scope
+from memadmin.recall.touching import NOT_SAID, Occasion
+from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.text import clean
 
 SWITCHED_OFF = "The Agentic Memory APIs are not enabled. To enable, please update the setting plugins.ml_commons.agentic_memory_enabled"
 NO_TENANT = "Tenant ID header is missing or has no value"
+OCCASION_HEADERS = ("X-Memory-Session", "X-Memory-Invocation")
 TRUE, FALSE = ("", "true"), ("false",)
 
 
@@ -31,6 +34,7 @@ class Call:
     document: dict[str, Any] | None
     parameters: QueryDict
     now: datetime
+    occasion: Occasion = NOT_SAID
 
     def flag(self, name: str) -> bool:
         """Return a query parameter that is true or false; absent is false. Raises ApiError."""
@@ -83,12 +87,18 @@ def _answer(request: HttpRequest, handlers: Mapping[str, Handler], parts: Mappin
     scope: Scope = handler.scope  # type: ignore[attr-defined]
     if not principal.has(scope):
         raise missing_scope(scope)
-    call = Call(principal, read_json(request), request.GET, now)
+    call = Call(principal, read_json(request), request.GET, now, _occasion(request))
     answer = handler(call, **{name: clean(part) for name, part in parts.items()})
     if isinstance(answer, HttpResponse):
         return answer
     pretty = request.GET.get("pretty", "false").lower() in TRUE
     return JsonResponse(answer, json_dumps_params={"indent": 2} if pretty else {})
+
+
+def _occasion(request: HttpRequest) -> Occasion:
+    """Return during what the agent asks, from two headers of ours: no field of the API says it. One that is too long says nothing."""
+    session, invocation = (clean(request.headers.get(name, ""))[: MAX_ID_LENGTH + 1] for name in OCCASION_HEADERS)
+    return Occasion(*(name if 0 < len(name) <= MAX_ID_LENGTH else None for name in (session, invocation)))
 
 
 def check_enabled(principal: Principal) -> None:

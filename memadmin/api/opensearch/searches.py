@@ -53,7 +53,7 @@ def search_memories(call: Call, cid: str, name: str) -> dict[str, Any]:
     search = asked(parse_search, call.document)
     found = asked(find, reachable(call.principal, container, item_type), search, Mapped(item_type, container).field)
     if item_type == ItemType.LONG_TERM:
-        touch((hit.row.pk for hit in found.hits), now=call.now)
+        touch((hit.row.pk for hit in found.hits), now=call.now, occasion=call.occasion)
     index = documents.index_name(container, item_type)
     return answer(found, search, index=lambda row: index, began=began)
 

@@ -165,7 +165,7 @@ def _answered(call: Call, container: Container, wanted: _Asked, scores: Scores, 
     best = sorted(scores, key=lambda key: (-scores[key], key))[: wanted.k]
     rows = wanted.rows.in_bulk(best)
     hits = [Hit(rows[key], scores[key], None) for key in best if key in rows]
-    touch(rows, now=call.now)
+    touch(rows, now=call.now, occasion=call.occasion)
     found = Found(hits=hits, total=len(hits), exact=True, max_score=hits[0].score if hits else None)
     search = Search(query=MatchAll(), size=wanted.k)
     index = documents.index_name(container, ItemType.LONG_TERM)

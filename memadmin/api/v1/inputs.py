@@ -104,11 +104,16 @@ class NewHistory(Input):
 
 
 class Question(Input):
-    """`query`: what is asked; without one the best memories by score come."""
+    """`query`: what is asked; without one the best memories by score come.
+
+    `session_id`, `invocation_id`: during what the agent asks; a memory counts once in an invocation, however often it comes back.
+    """
 
     user_id = Id(allow_null=True, allow_blank=True)
     query = Text(longest=10_000, required=False, allow_blank=True)
     limit = serializers.IntegerField(required=False, min_value=1, max_value=50, default=10)
+    session_id = Id(required=False)
+    invocation_id = Id(required=False)
 
 
 class PolicyToTry(Input):

@@ -19,7 +19,8 @@ from memadmin.api.v1.base import ApiView, container_of, principal_of, valid
 from memadmin.api.v1.idempotency import Done, answer_once
 from memadmin.api.v1.problems import Conflict
 from memadmin.lifecycle import writing
-from memadmin.recall.search import recall
+from memadmin.recall.search import Question, recall
+from memadmin.recall.touching import Occasion
 from memadmin.store import counters, deleting, editing, ingest, pinning, policies
 from memadmin.store.identity import item_uid
 from memadmin.store.intake import IncomingHistory, IncomingMemory
@@ -228,10 +229,16 @@ class Recall(ApiView):
 
     @extend_schema(request=inputs.Question, responses={200: shapes.Recall})
     def post(self, request: Request, cid: str) -> Response:
-        """Recall what is known of a user, best first. Each memory that comes back counts as recalled once."""
+        """Recall what is known of a user, best first. Each memory that comes back counts as recalled once in an invocation."""
         container, given = container_of(request, cid), valid(inputs.Question, request.data)
         principal = principal_of(request)
-        owner = None if principal.all_access else principal.name
-        found = recall(container, given["user_id"], given.get("query", ""), limit=given["limit"], now=self.now, owner=owner)
+        question = Question(
+            given.get("query", ""),
+            given["user_id"],
+            limit=given["limit"],
+            owner=None if principal.all_access else principal.name,
+            occasion=Occasion(session=given.get("session_id"), invocation=given.get("invocation_id")),
+        )
+        found = recall(container, question, now=self.now)
         items = [{**rendering.memory(one.memory), "words": one.words, "score": one.score / rendering.MILLION} for one in found]
         return Response({"items": items})

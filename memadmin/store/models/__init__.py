@@ -2,13 +2,18 @@
 
 from memadmin.store.models.archive import Archived
 from memadmin.store.models.containers import Container, PolicyState, PolicyStatus, PolicyVersion, Setting
+from memadmin.store.models.feedback import Feedback, FeedbackKind, FeedbackState
 from memadmin.store.models.links import ItemType, Pin, Provenance
 from memadmin.store.models.memories import HistoryAction, HistoryEntry, LongTermMemory, PayloadType, Session, TimeNote, WorkingMemory
+from memadmin.store.models.recalls import RecallEvent
 from memadmin.store.models.subjects import Subject
 
 __all__ = [
     "Archived",
     "Container",
+    "Feedback",
+    "FeedbackKind",
+    "FeedbackState",
     "HistoryAction",
     "HistoryEntry",
     "ItemType",
@@ -19,6 +24,7 @@ __all__ = [
     "PolicyStatus",
     "PolicyVersion",
     "Provenance",
+    "RecallEvent",
     "Session",
     "Setting",
     "Subject",
