@@ -120,9 +120,7 @@ def _without_indexes(server: psycopg.Connection, tables: tuple[str, ...]) -> lis
         for name, definition in server.execute(unique, [table]).fetchall():
             server.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
             again.append(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}")
-        plain = (
-            "SELECT indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s::regclass AND NOT indisprimary"
-        )
+        plain = "SELECT indexrelid::regclass, pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = %s::regclass AND NOT indisprimary"
         for name, definition in server.execute(plain, [table]).fetchall():
             server.execute(f"DROP INDEX {name}")
             again.append(definition)
