@@ -155,6 +155,9 @@ LOG_LEVEL = env_choice("LOG_LEVEL", "INFO", choices=["DEBUG", "INFO", "WARNING",
 LOGGING = logging_config(LOG_LEVEL)
 WEB_PROCESSES = env_int("WEB_CONCURRENCY", 1 if ON_SQLITE else 2, low=1, high=64)  # of 8 threads each
 
+# The keys by which erased ids and texts are known again. Every node on one database needs the same file; it stays out of its backups.
+SUPPRESSION_KEYS = env_text("SUPPRESSION_KEYS") or str(VAR_DIR / "suppression_keys.json")
+
 # Model endpoints that speak OpenAI's protocol. Optional: without them agents write their memories themselves.
 LLM_URL = env_endpoint("LLM_URL")
 LLM_MODEL = env_text("LLM_MODEL") or "default"

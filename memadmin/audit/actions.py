@@ -33,6 +33,21 @@ class Action(models.TextChoices):
     PIN_REVIEWED = "pin.reviewed", "A pin was looked at again and kept, with the day of its next review"
     SESSION_ATTRIBUTED = "session.attributed", "A session without a user became the session of its first named user"
 
+    HOLD_PLACED = "hold.placed", "Something was held or restricted: it is not destroyed, or not used either"
+    HOLD_REVIEW_CHANGED = "hold.review_changed", "A hold got another day on which somebody looks at it again"
+    HOLD_NOTICE_RECORDED = "hold.notice_recorded", "It was noted that a person was told that a restriction will be lifted"
+    HOLD_RELEASED = "hold.released", "A hold or restriction was ended"
+
+    SUPPRESSION_PLACED = "suppression.placed", "Something erased is kept from coming back"
+    SUPPRESSION_CHANGED = "suppression.changed", "What is erased is kept from coming back on other terms"
+    SUPPRESSION_LIFTED = "suppression.lifted", "What was erased may come back, for a reason"
+    SUPPRESSION_LAPSED = "suppression.lapsed", "Suppressions whose time is over were softened or forgotten"
+    SUPPRESSION_KEY_ROTATED = "suppression.key_rotated", "A new key for the digests of erased ids and texts was put beside the old ones"
+    ARRIVALS_QUARANTINED = "arrivals.quarantined", "Items that were erased before arrived again and were set aside"
+    ARRIVALS_FLAGGED = "arrivals.flagged", "Texts that were erased before arrived again, were let in and marked"
+    ARRIVAL_RELEASED = "arrival.released", "An item that was set aside was let in"
+    ARRIVAL_DROPPED = "arrival.dropped", "An item that was set aside was dropped"
+
     POLICY_DRAFTED = "policy.drafted", "A policy version was stored as a draft"
     POLICY_PUBLISHED = "policy.published", "A policy version came into force"
     POLICY_OPTED_OUT = "policy.opted_out", "A container was taken out of retention"

@@ -32,8 +32,7 @@ def differing_sql(run: Run, kind: ItemKind, *, behind: int = 0, last: int | None
     """
     same = "IS NOT DISTINCT FROM" if connection.vendor == "postgresql" else "IS"
     tests = [(Kept.CHANGED, f"m.id IS NULL AND {is_back_sql(kind)}"), (Kept.GONE, "m.id IS NULL"), (Kept.PINNED, "m.pinned")]
-    if kind is not ItemKind.HISTORY:
-        tests.append((Kept.HELD, "m.held"))
+    tests.append((Kept.HELD, "m.held"))
     if kind is ItemKind.LONG_TERM:
         tests.append((Kept.READ, f"NOT (m.last_accessed_at {same} v.last_accessed_at)"))
     tests.append((Kept.CHANGED, "m.revision <> v.revision"))

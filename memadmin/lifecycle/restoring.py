@@ -16,7 +16,7 @@ from memadmin.store.models import Archived
 @transaction.atomic
 def restore_item(copy: Archived, *, actor: str, now: datetime) -> Restored:
     """Put one archived item back, as it was. An item that is in the store again is left as it is there, and its copy stays."""
-    restored = archive.restore([copy.pk])
+    restored = archive.restore([copy.pk], now=now)
     if restored.items:
         log.append(Action.ITEM_RESTORED, actor=actor, target=f"{copy.item_type}/{copy.uid}", at=now, counts={"run": copy.run_number or 0})
     return restored

@@ -71,7 +71,7 @@ def put_back(job: JobView, *, now: datetime) -> Step:
         runs.note_restored(run, items=at["items"], already_there=at["already_there"], actor=job.requested_by, now=now)
         return Step(finished=True, cursor=at, done=at["items"])
     with transaction.atomic():
-        restored = archive.restore(ids)
+        restored = archive.restore(ids, now=now)
         Run.objects.filter(pk=run.pk).update(restored=F("restored") + restored.items)
     at |= {"last": ids[-1], "items": at["items"] + restored.items, "already_there": at["already_there"] + restored.already_there}
     return Step(finished=False, cursor=at, done=at["items"], total=run.removed)

@@ -20,7 +20,10 @@ from memadmin.store.rows import row_of
 
 # Two rows are enough to know that the name is not of one session alone.
 _PLACE = (
-    "SELECT s.id, s.subject_id, u.user_id FROM store_session s JOIN store_subject u ON u.id = s.subject_id "
+    "SELECT s.id, s.subject_id, u.user_id, u.suppressed = '' AND NOT u.has_holds AND NOT EXISTS ("
+    "SELECT 1 FROM store_suppression x WHERE x.kind = 'text' AND x.mode <> 'lifted' "
+    "AND (x.container_id = s.container_id OR x.container_id IS NULL)) AS is_plain "
+    "FROM store_session s JOIN store_subject u ON u.id = s.subject_id "
     "WHERE s.container_id = %s AND s.external_id = %s ORDER BY u.id LIMIT 2"
 )
 _GROW = (
@@ -34,7 +37,7 @@ WITH place AS MATERIALIZED ({place} FOR UPDATE OF u),
 grown AS (
     UPDATE store_session AS s SET revision = s.revision + 1, last_updated_at = GREATEST(s.last_updated_at, %s::timestamptz) FROM place AS p
     WHERE s.id = p.id AND s.subject_id = p.subject_id AND (SELECT count(*) FROM place) = 1
-      AND (%s::text IS NULL OR p.user_id = %s::text)
+      AND (%s::text IS NULL OR p.user_id = %s::text) AND p.is_plain
     RETURNING s.id, s.subject_id
 ),
 counted AS (
@@ -54,7 +57,8 @@ class _Place:
 def append(container: Container, item: IncomingWorking, *, now: datetime) -> WorkingMemory | None:
     """Store a payload that has a uid of its own in the one session of its name, and return the row.
 
-    None, and nothing stored, where it is not as simple as that: no such session, several, or another user's. `ingest.write` finds out.
+    None, and nothing stored, where it is not as simple as that: no such session, several, another user's, or something about them is
+    held or was erased before. `ingest.write` finds out.
     """
     when = item.last_updated_at or item.created_at
     row = row_of(WorkingMemory, item, container_id=container.pk, uid=item.uid, stored_at=now, message_count=len(item.messages))
@@ -92,7 +96,7 @@ def _place_of(container: Container, item: IncomingWorking) -> _Place | None:
     with connection.cursor() as cursor:
         cursor.execute(_PLACE, [container.pk, item.session_ref])
         found = cursor.fetchall()
-    if len(found) != 1 or item.user_id not in {None, found[0][2]}:
+    if len(found) != 1 or item.user_id not in {None, found[0][2]} or not found[0][3]:
         return None
     return _Place(*found[0][:2])
 

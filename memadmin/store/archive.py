@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,9 +16,10 @@ from uuid import UUID
 
 from django.db import connection, models, transaction
 
-from memadmin.store import counters, embeddings
+from memadmin.store import counters, embeddings, suppression
 from memadmin.store.bulk import insert_rows
-from memadmin.store.models import Archived, ItemType, LongTermMemory, Session, WorkingMemory
+from memadmin.store.models import Archived, Container, ItemType, LongTermMemory, Mode, Session, WorkingMemory
+from memadmin.store.said import texts_of
 
 NOT_KEPT = {"id", "embedding", "embedding_model"}
 
@@ -35,6 +37,7 @@ class ArchiveNote:
 class Restored:
     items: int
     already_there: int
+    refused: int = 0  # erased since: they stay in the archive until somebody decides
 
 
 def pack(row: Mapping[str, Any], working: Sequence[Mapping[str, Any]] = ()) -> bytes:
@@ -88,13 +91,17 @@ def copies(
 
 
 @transaction.atomic
-def restore(archived_ids: Sequence[int]) -> Restored:
-    """Put archived items back into the store. One that is there again already keeps its newer form and its copy."""
+def restore(archived_ids: Sequence[int], *, now: datetime) -> Restored:
+    """Put archived items back into the store. One that is there again already keeps its newer form and its copy.
+
+    One whose user or words were erased meanwhile is not put back.
+    """
     subject_ids = Archived.objects.filter(id__in=archived_ids).values_list("subject_id", flat=True)
     counters.lock(subject_ids)
-    found = list(Archived.objects.filter(id__in=archived_ids).order_by("id"))
+    found = list(Archived.objects.filter(id__in=archived_ids).select_related("subject").order_by("id"))
     present = _present(found)
-    returning = [copy for copy in found if copy.uid not in present]
+    erased = _erased([copy for copy in found if copy.uid not in present], now=now)
+    returning = [copy for copy in found if copy.uid not in present and copy.pk not in erased]
     moves = counters.Moves()
     _restore_memories([copy for copy in returning if copy.item_type == ItemType.LONG_TERM], moves)
     for copy in returning:
@@ -103,7 +110,33 @@ def restore(archived_ids: Sequence[int]) -> Restored:
         moves.add(copy.subject_id, archived=-1)
     Archived.objects.filter(id__in=[copy.pk for copy in returning])._raw_delete(connection.alias)
     moves.apply()
-    return Restored(items=len(returning), already_there=len(found) - len(returning))
+    return Restored(items=len(returning), already_there=len(found) - len(returning) - len(erased), refused=len(erased))
+
+
+def _erased(copies: Sequence[Archived], *, now: datetime) -> set[int]:
+    """Return which copies are of users, or say what, was erased and may not come back just so."""
+    found: set[int] = set()
+    by_container: defaultdict[int, list[Archived]] = defaultdict(list)
+    for copy in copies:
+        by_container[copy.container_id].append(copy)
+    for container in Container.objects.filter(pk__in=by_container):
+        own = by_container[container.pk]
+        users = {copy.pk: copy.subject.user_id for copy in own}
+        of_users = suppression.verdicts(container, users.values(), now=now)
+        found |= {key for key, user_id in users.items() if user_id in of_users and of_users[user_id].mode is not Mode.FLAG}
+        if suppression.texts_here(container).exists():
+            said = {copy.pk: set(_said(copy)) for copy in own}
+            of_texts = suppression.text_verdicts(container, set().union(*said.values()), now=now)
+            shut = {text for text, verdict in of_texts.items() if verdict.mode is not Mode.FLAG}
+            found |= {key for key, texts in said.items() if texts & shut}
+    return found
+
+
+def _said(copy: Archived) -> Iterator[str]:
+    body = unpack(copy.payload)
+    yield from (text for name in ("text", "summary") if isinstance(text := body["row"].get(name), str))
+    for working in body["working"]:
+        yield from texts_of(working.get("messages"))
 
 
 def _present(found: Sequence[Archived]) -> set[UUID]:
@@ -121,7 +154,7 @@ def _present(found: Sequence[Archived]) -> set[UUID]:
 
 
 def _restore_memories(copies: Sequence[Archived], moves: counters.Moves) -> None:
-    rows = [{**_row(LongTermMemory, unpack(copy.payload)["row"]), **embeddings.missing()} for copy in copies]
+    rows = [{**_row(LongTermMemory, unpack(copy.payload)["row"]), **embeddings.missing(), **_bound(copy)} for copy in copies]
     insert_rows(LongTermMemory, rows)
     for row in rows:
         moves.add(row["subject_id"], long_term=1, tokens=row["tokens"], pinned_long_term=int(row["pinned"]))
@@ -129,13 +162,18 @@ def _restore_memories(copies: Sequence[Archived], moves: counters.Moves) -> None
 
 def _restore_session(copy: Archived, moves: counters.Moves) -> None:
     body = unpack(copy.payload)
-    session = _row(Session, body["row"])
+    session = {**_row(Session, body["row"]), **_bound(copy)}
     insert_rows(Session, [session])
     key = Session.objects.values_list("id", flat=True).get(uid=session["uid"], subject=session["subject_id"])
-    working = [_row(WorkingMemory, {**row, "session_id": key}) for row in body["working"]]
+    working = [_row(WorkingMemory, {**row, "session_id": key, **_bound(copy)}) for row in body["working"]]
     insert_rows(WorkingMemory, working)
     messages = sum(row["message_count"] for row in working)
     moves.add(session["subject_id"], sessions=1, pinned_sessions=int(session["pinned"]), working=len(working), messages=messages)
+
+
+def _bound(copy: Archived) -> dict[str, bool]:
+    """What binds the copy binds what comes out of it."""
+    return {"held": copy.held, "restricted": copy.restricted}
 
 
 def _row(model: type[models.Model], stored: Mapping[str, Any]) -> dict[str, Any]:

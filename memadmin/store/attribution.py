@@ -10,6 +10,7 @@ from django.db.models import F, Sum
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import counters, ingest
+from memadmin.store.held_copies import copy_to_arrivals
 from memadmin.store.intake import IncomingUser
 from memadmin.store.models import Pin, Session, Subject, WorkingMemory
 
@@ -31,5 +32,6 @@ def give_session(session: Session, user_id: str, *, actor: str, now: datetime) -
     moves.add(session.subject_id, **{name: -number for name, number in moved.items()})
     moves.add(subject.pk, **moved)
     moves.apply()
+    copy_to_arrivals([session.uid, *WorkingMemory.objects.filter(session=session).values_list("uid", flat=True)])
     log.append(Action.SESSION_ATTRIBUTED, actor=actor, target=f"sessions/{session.uid}", at=now, counts={"working": rows})
     session.refresh_from_db()

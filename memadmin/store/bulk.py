@@ -6,6 +6,7 @@ import functools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, models
 
@@ -122,3 +123,10 @@ def id_list(column: str, ids: Sequence[int]) -> tuple[str, list[Any]]:
     if connection.vendor == "postgresql":
         return f"{column} = ANY(%s)", [list(ids)]
     return f"{column} IN (SELECT value FROM json_each(%s))", ["[" + ",".join(map(str, ids)) + "]"]
+
+
+def uid_list(column: str, uids: Iterable[UUID]) -> tuple[str, list[Any]]:
+    """Return SQL that tests `column` against any number of uids, and its parameter: one text, however many there are."""
+    if connection.vendor == "postgresql":
+        return f"{column} = ANY(%s::uuid[])", ["{" + ",".join(uid.hex for uid in uids) + "}"]
+    return f"{column} IN (SELECT value FROM json_each(%s))", [json.dumps([uid.hex for uid in uids])]

@@ -114,6 +114,14 @@ REGISTRY = {
             "preview_valid_hours", "Preview valid for (hours)", "An older preview must be made anew before it can run.", 24, 1, 720
         ),
         *_recalls(),
+        SettingSpec(
+            "quarantine_days",
+            "Keep what was set aside (days)",
+            "What came back after an erasure and was set aside is dropped after this time, unless somebody releases it.",
+            7,
+            1,
+            90,
+        ),
         *_housekeeping(),
         *_defaults(),
         SettingSpec("agentic_memory_enabled", "OpenSearch-compatible API", "While this is off every request to it is refused.", True),

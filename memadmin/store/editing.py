@@ -15,6 +15,7 @@ from django.db.models import F
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import counters, embeddings, ingest, tokens
+from memadmin.store.held_copies import Restricted
 from memadmin.store.intake import IncomingHistory
 from memadmin.store.models import Container, HistoryAction, ItemType, LongTermMemory, Session, WorkingMemory
 from memadmin.store.models.memories import Item
@@ -98,7 +99,11 @@ def _locked(item: Item, *names: str) -> dict[str, Any]:
 def _write(row: models.Model, values: dict[str, Any], *, now: datetime, always_young: bool = False) -> None:
     if always_young or CONTENT & values.keys():
         values = {**values, "last_updated_at": now}
-    if not type(row)._default_manager.filter(pk=row.pk).update(**values, revision=F("revision") + 1):
+    rows = type(row)._default_manager.filter(pk=row.pk)
+    open_rows = rows.filter(restricted=False) if isinstance(row, Item) else rows
+    if not open_rows.update(**values, revision=F("revision") + 1):
+        if rows.exists():
+            raise Restricted("This is restricted: it is kept as it is until the restriction is lifted.")
         raise Gone("This is not in the store any more.")
     row.refresh_from_db(fields=[*values, "revision"])
 

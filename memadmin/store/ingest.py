@@ -14,17 +14,16 @@ from django.db.models import F, JSONField, Value
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.store import counters, embeddings, merging, tokens
+from memadmin.store import admission, counters, embeddings, merging, tokens
 from memadmin.store.archive import pack
 from memadmin.store.bulk import insert_rows
-from memadmin.store.identity import canonical_id, item_uid
+from memadmin.store.held_copies import Restricted, copy_to_arrivals
 from memadmin.store.intake import (
     Incoming,
     IncomingArchived,
     IncomingHistory,
     IncomingMemory,
     IncomingSession,
-    IncomingUser,
     IncomingWorking,
 )
 from memadmin.store.merging import SessionKey
@@ -38,12 +37,12 @@ from memadmin.store.models import (
     Pin,
     Provenance,
     Session,
-    Subject,
     WorkingMemory,
 )
+from memadmin.store.opening import Opened, open_users
 from memadmin.store.rows import row_of
 
-Arrival = Incoming | IncomingUser | IncomingArchived
+Arrival = admission.Arrival
 _Item = TypeVar("_Item", bound=Incoming)
 
 
@@ -58,6 +57,7 @@ class Written:
     new: Counter[str] = field(default_factory=Counter)
     unchanged: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
+    quarantined: Counter[str] = field(default_factory=Counter)  # set aside: these were erased before
 
 
 @transaction.atomic
@@ -78,19 +78,22 @@ def write(container: Container, items: Sequence[Arrival], *, actor: str, now: da
 
     An item that is there already stays one item: equal content is counted as unchanged, other content
     replaces it and raises the revision. A working memory brings its session with it if that is missing.
-    Raises UidTaken.
+    What was erased before is refused, set aside or marked, as its suppression says. Raises UidTaken, Suppressed, Restricted.
     """
     batch = _Batch(container, actor=actor, now=now)
     batch.open_subjects(item.user_id for item in items)
-    sessions = [item for item in items if isinstance(item, IncomingSession)]
-    working = [item for item in items if isinstance(item, IncomingWorking)]
-    batch.write_sessions(sessions, working)
-    batch.write_working(working)
-    batch.write_memories([item for item in items if isinstance(item, IncomingMemory)])
-    batch.write_history([item for item in items if isinstance(item, IncomingHistory)])
-    batch.write_archived([item for item in items if isinstance(item, IncomingArchived)])
-    batch.moves.apply()
+    found = admission.sort_out(container, batch.opened, items, now=now)
+    batch.write(found.items)
+    admission.keep(container, found, actor=actor, now=now)
+    batch.written.quarantined.update(str(arrived.item.item_type) for arrived in found.aside)
     return batch.written
+
+
+def write_released(container: Container, item: Incoming | IncomingArchived, *, actor: str, now: datetime) -> Written:
+    """Store what a person has released: as `write`, without asking again what it says. Raises Suppressed where its user is shut out."""
+    batch = _Batch(container, actor=actor, now=now)
+    batch.open_subjects([item.user_id])
+    return batch.write([item])
 
 
 def hold_users(container: Container, user_ids: Iterable[str | None], *, actor: str, now: datetime) -> None:
@@ -105,6 +108,8 @@ class _Batch:
         self.container = container
         self.actor = actor
         self.now = now
+        self.opened = Opened()
+        self.arrived: list[uuid.UUID] = []  # rows that this batch has made
         self.subjects: dict[str | None, int] = {}
         self.sessions: dict[SessionKey, int] = {}
         self.made: set[int] = set()  # sessions that this batch has made
@@ -113,24 +118,22 @@ class _Batch:
 
     def open_subjects(self, user_ids: Iterable[str | None]) -> None:
         """Find or make the subjects, and lock them: from here on nobody else adds an item for them."""
-        wanted = set(user_ids)
-        found = self._find_subjects(wanted)
-        missing = [
-            Subject(container=self.container, user_id=name, canonical_id=canonical_id(name) if name is not None else "")
-            for name in sorted(wanted - found.keys(), key=lambda name: (name is not None, name))
-        ]
-        if missing:
-            Subject.objects.bulk_create(missing, ignore_conflicts=True)
-            found = self._find_subjects(wanted)
-        self.subjects = found
-        counters.lock(found.values())
+        self.opened = open_users(self.container, user_ids, now=self.now)
+        self.subjects = self.opened.keys
 
-    def _find_subjects(self, user_ids: set[str | None]) -> dict[str | None, int]:
-        subjects = Subject.objects.of_container(self.container)
-        found = dict(subjects.filter(user_id__in=[name for name in user_ids if name is not None]).values_list("user_id", "id"))
-        if None in user_ids:
-            found.update(subjects.filter(user_id__isnull=True).values_list("user_id", "id"))
-        return found
+    def write(self, items: Sequence[Arrival]) -> Written:
+        """Store the items of the opened subjects; those of whom something is held take that over."""
+        sessions = [item for item in items if isinstance(item, IncomingSession)]
+        working = [item for item in items if isinstance(item, IncomingWorking)]
+        self.write_sessions(sessions, working)
+        self.write_working(working)
+        self.write_memories([item for item in items if isinstance(item, IncomingMemory)])
+        self.write_history([item for item in items if isinstance(item, IncomingHistory)])
+        self.write_archived([item for item in items if isinstance(item, IncomingArchived)])
+        self.moves.apply()
+        if self.opened.with_holds:
+            copy_to_arrivals(self.arrived)
+        return self.written
 
     def write_sessions(self, given: Sequence[IncomingSession], working: Sequence[IncomingWorking]) -> None:
         """Store the sessions that are given, and bare ones for the working memories that name others."""
@@ -309,9 +312,7 @@ class _Batch:
         return items
 
     def _uid_of(self, item: Incoming) -> uuid.UUID:
-        if item.external_id is None:
-            return uuid.uuid4()
-        return item_uid(self.container.uid, item.item_type, item.user_id, item.external_id)
+        return admission.uid_of(self.container, item)
 
     def _stored(self, model: type[models.Model], items: Mapping[uuid.UUID, Incoming | IncomingArchived]) -> dict[uuid.UUID, dict[str, Any]]:
         """Find which items are there already. Raises UidTaken when one belongs to another user."""
@@ -323,6 +324,7 @@ class _Batch:
 
     def _row(self, model: type[models.Model], item: Incoming, uid: uuid.UUID, **computed: Any) -> dict[str, Any]:
         subject = self.subjects[item.user_id]
+        self.arrived.append(uid)
         return row_of(model, item, container_id=self.container.pk, subject_id=subject, uid=uid, stored_at=self.now, **computed)
 
     def _update(self, model: type[models.Model], stored: Mapping[str, Any], changes: Mapping[str, Any], item_type: ItemType) -> bool:
@@ -330,6 +332,8 @@ class _Batch:
         if not changes:
             self.written.unchanged[item_type] += 1
             return False
+        if stored["restricted"]:
+            raise Restricted("This is restricted: it is kept as it is until the restriction is lifted.")
         values = {name: Value(None, JSONField()) if value is None and _is_json(model, name) else value for name, value in changes.items()}
         model._default_manager.filter(pk=stored["id"]).update(**values, revision=F("revision") + 1)
         self.written.changed[item_type] += 1

@@ -94,7 +94,7 @@ def remove_sessions(chosen: Chosen, *, archive: ArchiveNote | None) -> Removed:
 def remove_history(chosen: Chosen) -> Removed:
     """Remove history entries. They have no archive: history is itself the copy."""
     reasons = _still_chosen(HistoryEntry, chosen)
-    gone = _delete("store_historyentry", reasons, returning=("subject_id", "id"), exempt=("pinned",))
+    gone = _delete("store_historyentry", reasons, returning=("subject_id", "id"), exempt=("pinned", "held"))
     moves = counters.Moves()
     for subject_id, _ in gone:
         moves.add(subject_id, history=-1)
@@ -104,9 +104,9 @@ def remove_history(chosen: Chosen) -> Removed:
 
 @transaction.atomic
 def remove_archived(archived_ids: Sequence[int]) -> int:
-    """Remove archived copies for good and return how many there were."""
+    """Remove archived copies for good, but held ones, and return how many went."""
     counters.lock(Archived.objects.filter(id__in=archived_ids).values_list("subject_id", flat=True))
-    gone = _delete("store_archived", archived_ids, returning=("subject_id", "id"))
+    gone = _delete("store_archived", archived_ids, returning=("subject_id", "id"), exempt=("held",))
     moves = counters.Moves()
     for subject_id, _ in gone:
         moves.add(subject_id, archived=-1)
@@ -137,10 +137,8 @@ def remove_by_hand(item_type: ItemType, ids: Sequence[int]) -> ByHand:
     The messages of a session stay, with the session's id; so do history and provenance.
     """
     model, counted = _COUNTED[item_type]
-    rows = model._default_manager.filter(id__in=ids)
+    rows = model._default_manager.filter(id__in=ids, held=False)
     counters.lock(rows.values_list("subject_id", flat=True))
-    if item_type in (ItemType.SESSION, ItemType.LONG_TERM):
-        rows = rows.filter(held=False)
     columns = [column for column in counted.values() if column]
     going = list(rows.order_by("id").select_for_update().values("id", "uid", "subject_id", *columns))
     if item_type == ItemType.SESSION:
@@ -194,9 +192,7 @@ def _still_chosen(model: type[models.Model], chosen: Chosen) -> dict[int, str]:
     """Lock the subjects and those rows that are still exposed and unchanged; return their ids with the reason."""
     _lock_subjects(chosen)
     same = "IS NOT DISTINCT FROM" if connection.vendor == "postgresql" else "IS"
-    tests = ["m.revision = c.revision", "NOT m.pinned"]
-    if model is not HistoryEntry:
-        tests.append("NOT m.held")
+    tests = ["m.revision = c.revision", "NOT m.pinned", "NOT m.held"]
     if model is LongTermMemory:
         tests.append(f"m.last_accessed_at {same} c.last_accessed_at")
     lock = " FOR UPDATE OF m" if connection.vendor == "postgresql" else ""

@@ -158,7 +158,7 @@ def test_what_the_finished_run_evicted_can_be_restored():
     assert run.removed == copies.count() > 0
     assert set(copies.values_list("item_type", flat=True)) == {ItemType.SESSION, ItemType.LONG_TERM}
 
-    restored = archive.restore(list(copies.values_list("id", flat=True)))
+    restored = archive.restore(list(copies.values_list("id", flat=True)), now=NOON)
 
     assert restored.items == run.removed
     assert list(check()) == []

@@ -3,7 +3,7 @@ import pytest
 from memadmin.lifecycle.drift import drift_of
 from memadmin.store import archive
 from memadmin.store.models import Archived, LongTermMemory
-from tests.factories import make_memory
+from tests.factories import NOON, make_memory
 from tests.runs import a_policy, carry_out, fill, governed, make_old_session, preview
 
 pytestmark = pytest.mark.django_db
@@ -20,7 +20,7 @@ def container(db):
 def evict_and_restore(container, preview_between):
     """Carry out one preview and restore all of it, while another one of the same victims waits."""
     carry_out(preview_between)
-    archive.restore(list(Archived.objects.values_list("id", flat=True)))
+    archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
 
 def test_what_went_and_was_restored_has_changed_and_is_neither_gone_nor_added(container):

@@ -226,7 +226,7 @@ def test_an_item_that_is_there_again_keeps_its_newer_form():
     run = preview(container)
     external = LongTermMemory.objects.get(pk=min(named_by(run)))
     carry_out(run)
-    archive.restore(list(Archived.objects.values_list("id", flat=True)))
+    archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
     LongTermMemory.objects.filter(uid=external.uid).update(text="newer")
 
     restore(run)

@@ -57,7 +57,7 @@ def test_a_pin_without_its_memory_is_found_and_repaired():
 
 def test_an_item_of_a_missing_user_is_found():
     memory = make_memory(make_container())
-    LongTermMemory.objects.filter(pk=memory.pk).update(subject_id=10**9)
+    Subject.objects.filter(pk=memory.subject_id)._raw_delete("default")
 
     assert "item.without_subject" in kinds()
 

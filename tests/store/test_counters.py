@@ -103,7 +103,7 @@ class CounterMachine(RuleBasedStateMachine):
 
     @rule()
     def everything_is_restored(self) -> None:
-        archive.restore(list(Archived.objects.values_list("id", flat=True)))
+        archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
     @rule(pick=st.integers(0, 9))
     def a_copy_is_removed(self, pick: int) -> None:

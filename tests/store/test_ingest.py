@@ -286,7 +286,7 @@ def test_an_archived_copy_goes_into_the_archive_once_and_can_be_restored():
     assert (ann.archived, ann.long_term, ann.sessions, ann.tokens) == (2, 0, 0, 0)
     assert set(Archived.objects.values_list("item_type", "reason", "run_number")) == {("long-term", "ttl", None), ("sessions", "age", 4)}
 
-    archive.restore(list(Archived.objects.values_list("id", flat=True)))
+    archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
     ann = subject_of(container)
     assert (ann.archived, ann.long_term, ann.sessions, ann.working, ann.messages, ann.tokens) == (0, 1, 1, 1, 1, 7)

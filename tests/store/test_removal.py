@@ -129,7 +129,7 @@ def test_a_restored_memory_is_the_same_memory():
     before = LongTermMemory.objects.values().get()
     removal.remove_long_term(chosen(memory), archive=NOTE)
 
-    restored = archive.restore(list(Archived.objects.values_list("id", flat=True)))
+    restored = archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
     after = LongTermMemory.objects.values().get()
     assert restored.items == 1
@@ -143,7 +143,7 @@ def test_a_restored_session_has_its_messages_in_order():
     session = make_session(container, messages=3)
     removal.remove_sessions(chosen(session), archive=NOTE)
 
-    archive.restore(list(Archived.objects.values_list("id", flat=True)))
+    archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
     back = Session.objects.get()
     texts = [memory.messages[0]["content"] for memory in WorkingMemory.objects.of_session(back).in_order()]
@@ -158,7 +158,7 @@ def test_a_memory_that_has_come_back_by_itself_is_not_restored_over():
     removal.remove_long_term(chosen(memory), archive=NOTE)
     make_memory(container, "new", external_id="f-1")
 
-    restored = archive.restore(list(Archived.objects.values_list("id", flat=True)))
+    restored = archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
     assert (restored.items, restored.already_there) == (0, 1)
     assert LongTermMemory.objects.get().text == "new"
@@ -182,7 +182,7 @@ def test_times_survive_the_archive_to_the_microsecond():
     memory = make_memory(container, created_at=exact)
     removal.remove_long_term(chosen(memory), archive=NOTE)
 
-    archive.restore(list(Archived.objects.values_list("id", flat=True)))
+    archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
     assert LongTermMemory.objects.get().created_at == exact
 
@@ -193,7 +193,7 @@ def test_a_session_that_is_back_under_another_uid_is_not_restored_over():
     removal.remove_sessions(chosen(session), archive=NOTE)
     make_session(container, "s-1", messages=1)
 
-    restored = archive.restore(list(Archived.objects.values_list("id", flat=True)))
+    restored = archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
     assert (restored.items, restored.already_there) == (0, 1)
     assert Session.objects.count() == 1

@@ -63,7 +63,7 @@ def test_an_export_into_an_empty_store_gives_the_same_export(tmp_path):
 
 def test_an_export_names_every_field_that_a_row_has():
     """A new column of the store is exported, or it is said here why not."""
-    of_this_store = {"id", "container", "subject", "stored_at", "revision", "held", "pinned", "session", "message_count"}
+    of_this_store = {"id", "container", "subject", "stored_at", "revision", "held", "restricted", "pinned", "session", "message_count"}
     of_this_store |= {"embedding", "embedding_model"}  # derived from the text, by a model that the next store may not have
     for kind, model in MODELS.items():
         columns = {column.name for column in model._meta.concrete_fields}
@@ -150,7 +150,7 @@ def test_archived_copies_can_be_restored_after_the_journey(tmp_path):
         transaction.set_rollback(True)
     import_memories("jsonl", tmp_path / "x.jsonl", container="elsewhere")
 
-    restored = archive.restore(list(Archived.objects.values_list("id", flat=True)))
+    restored = archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
     assert restored.items == 2
     session = Session.objects.get(external_id="s-old")

@@ -16,6 +16,7 @@ from django.db import transaction
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
+from memadmin.audit.models import Outcome
 from memadmin.lifecycle import embedding
 from memadmin.lifecycle.inference import answers, prompts
 from memadmin.lifecycle.inference.answers import Decision, Event
@@ -25,6 +26,7 @@ from memadmin.llm.client import Endpoint, chat
 from memadmin.store import counters, ingest, removal
 from memadmin.store.intake import IncomingHistory, IncomingMemory, Source
 from memadmin.store.models import Container, HistoryAction, ItemType, LongTermMemory, WorkingMemory
+from memadmin.store.opening import Suppressed
 from memadmin.store.removal import ArchiveNote, Chosen
 
 ANSWER_TOKENS = 2_000
@@ -53,26 +55,38 @@ def ask(working: WorkingMemory, strategy: Strategy, *, endpoint: Endpoint, most:
 
 @transaction.atomic
 def keep(working: WorkingMemory, strategy: Strategy, found: Found, *, user_id: str | None, now: datetime) -> Counter[Event]:
-    """Carry the decisions out and return how many of each there were. The same decisions a second time change nothing."""
+    """Carry the decisions out and return how many of each there were. The same decisions a second time change nothing.
+
+    Nothing is kept of what the model read before its user was fenced or restricted, nor of a working memory that has gone since.
+    """
     counters.lock([working.subject_id])
+    if not _may_be_used(working):
+        target = f"{ItemType.WORKING}/{working.uid}"
+        log.append(Action.MEMORY_INFERRED, actor=ACTOR, target=target, at=now, outcome=Outcome.REFUSED, reason_code="source_gone")
+        return Counter()
     container = Container.objects.get(pk=working.container_id)
     writing = _Writing(working, strategy, container, user_id, now)
     done: Counter[Event] = Counter()
+    refused = 0
     for decision in found.decisions:
         memory = None if decision.memory is None else _unchanged(found.memories[decision.memory])
         event = Event.ADD if decision.memory is not None and memory is None else decision.event
-        if event is Event.ADD:
-            writing.add(decision.fact)
-        elif event is Event.UPDATE and memory is not None:
-            writing.update(memory, decision.text)
-        elif event is Event.DELETE and memory is not None:
-            writing.remove(memory)
-        done[event] += 1
-    if any(number for event, number in done.items() if event is not Event.NONE):
+        try:
+            writing.carry_out(event, decision, memory)
+            done[event] += 1
+        except Suppressed:  # the model said again what was erased
+            refused += 1
+    if refused or any(number for event, number in done.items() if event is not Event.NONE):
         embedding.request(actor=ACTOR, now=now)
-        counts = {event.lower(): number for event, number in done.items()}
+        counts = {event.lower(): number for event, number in done.items()} | ({"suppressed": refused} if refused else {})
         log.append(Action.MEMORY_INFERRED, actor=ACTOR, target=f"{ItemType.WORKING}/{working.uid}", at=now, counts=counts)
     return done
+
+
+def _may_be_used(seen: WorkingMemory) -> bool:
+    """Whether the working memory is there, not restricted, and of the user it was of when the model read it."""
+    same = WorkingMemory.objects.filter(pk=seen.pk, subject_id=seen.subject_id, restricted=False)
+    return same.filter(subject__epoch=seen.subject.epoch).exists()
 
 
 def _unchanged(seen: LongTermMemory) -> LongTermMemory | None:
@@ -87,6 +101,14 @@ class _Writing:
     container: Container
     user_id: str | None
     now: datetime
+
+    def carry_out(self, event: Event, decision: Decision, memory: LongTermMemory | None) -> None:
+        if event is Event.ADD:
+            self.add(decision.fact)
+        elif event is Event.UPDATE and memory is not None:
+            self.update(memory, decision.text)
+        elif event is Event.DELETE and memory is not None:
+            self.remove(memory)
 
     def add(self, text: str) -> None:
         uid = uuid5(self.working.uid, f"{self.strategy.id}\n{text}")  # the same fact from the same source is the same memory

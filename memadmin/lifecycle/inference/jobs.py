@@ -11,6 +11,7 @@ from memadmin.jobs.registry import JobView, Step
 from memadmin.lifecycle.inference import extraction, strategies
 from memadmin.llm.endpoints import chat_endpoint
 from memadmin.store import ingest
+from memadmin.store.admission import SHUT
 from memadmin.store.intake import IncomingHistory
 from memadmin.store.models import ItemType, WorkingMemory
 
@@ -29,9 +30,9 @@ def request(working: WorkingMemory, *, actor: str, now: datetime) -> None:
 
 
 def infer_step(job: JobView, *, now: datetime) -> Step:
-    """One strategy. What it writes and how far the job is are saved together. A memory that has gone meanwhile ends the job."""
+    """One strategy. What it writes and how far the job is are saved together. A memory that has gone or may not be used ends the job."""
     working = _working(job)
-    if working is None:
+    if working is None or working.restricted or working.subject.suppressed in SHUT:
         return Step(finished=True, done=job.done)
     endpoint = chat_endpoint()
     if endpoint is None:
@@ -52,7 +53,7 @@ def infer_step(job: JobView, *, now: datetime) -> Step:
 def inference_failed(job: JobView, *, error_code: str, now: datetime) -> None:
     """Leave a history entry that says so; it names the kind of failure, nothing of the text."""
     working = _working(job)
-    if working is not None and working.container.history_enabled:
+    if working is not None and working.subject.suppressed not in SHUT and working.container.history_enabled:
         failed = IncomingHistory(
             user_id=working.subject.user_id, namespace=working.namespace, error=error_code, actor=extraction.ACTOR, created_at=now
         )

@@ -31,7 +31,7 @@ def summarise_step(job: JobView, *, now: datetime) -> Step:
     """Ask for the summary and store it, unless the session has one by now, or has gone."""
     session = Session.objects.filter(uid=job.target.partition("/")[2]).select_related("container", "subject").first()
     endpoint = chat_endpoint()
-    if session is not None and endpoint is not None and not session.summary:
+    if session is not None and endpoint is not None and not session.summary and not session.restricted:
         said = [message for payload in _newest(session) for message in payload.messages]
         text = clean(chat(endpoint, prompts.summary(said), max_tokens=LONGEST // 2)).strip()
         if not text:
@@ -47,5 +47,6 @@ def _newest(session: Session) -> list[WorkingMemory]:
 @transaction.atomic
 def _keep(session: Session, text: str, *, now: datetime) -> None:
     counters.lock([session.subject_id])
-    if Session.objects.filter(pk=session.pk, summary__isnull=True).exists():
+    same = Session.objects.filter(pk=session.pk, summary__isnull=True, restricted=False, subject__epoch=session.subject.epoch)
+    if same.exists():
         editing.edit_session(session, {"summary": text}, actor=ACTOR, now=now)

@@ -20,6 +20,8 @@ class Archived(models.Model):
     run_number = models.BigIntegerField(null=True)
     archived_at = models.DateTimeField(db_default=Now())
     expires_at = models.DateTimeField(null=True)  # the last moment at which it can be restored; null: kept
+    held = models.BooleanField(default=False, db_default=False)  # neither expires nor is dropped
+    restricted = models.BooleanField(default=False, db_default=False)
 
     objects = ArchivedQuerySet.as_manager()
 

@@ -35,6 +35,8 @@ class Container(models.Model):
     last_updated_at = models.DateTimeField(null=True)
     stored_at = models.DateTimeField(db_default=Now())
     deleted_at = models.DateTimeField(null=True)  # gone for the API; what was left in it stays for people to see
+    held = models.BooleanField(default=False, db_default=False)  # for the users it gets from now on
+    restricted = models.BooleanField(default=False, db_default=False)
 
     objects = ContainerQuerySet.as_manager()
 

@@ -36,6 +36,8 @@ class Item(models.Model):
     time_note = models.CharField(max_length=16, choices=TimeNote, default=TimeNote.EXACT, blank=True)
     stored_at = models.DateTimeField(db_default=Now())
     revision = models.PositiveIntegerField(default=1)
+    held = models.BooleanField(default=False, db_default=False)  # must not be destroyed; a copy of what `Hold` says, like the next
+    restricted = models.BooleanField(default=False, db_default=False)  # and not used either
 
     class Meta:
         abstract = True
@@ -51,7 +53,6 @@ class Session(Item):
     additional_info = models.JSONField(default=dict)
     last_updated_at = models.DateTimeField(null=True)
     pinned = models.BooleanField(default=False)
-    held = models.BooleanField(default=False)
 
     objects = SessionQuerySet.as_manager()
 
@@ -130,7 +131,6 @@ class LongTermMemory(Item):
     last_accessed_at = models.DateTimeField(null=True)
     last_updated_at = models.DateTimeField(null=True)
     pinned = models.BooleanField(default=False)
-    held = models.BooleanField(default=False)
     fact_key = models.CharField(max_length=512, null=True)
     fact_version = models.BigIntegerField(null=True)
     superseded_by = models.UUIDField(null=True)
@@ -181,6 +181,6 @@ class HistoryEntry(Item):
         indexes = [
             models.Index(fields=["memory_uid", "id"], name="history_by_memory"),
             models.Index(fields=["subject", "created_at", "id"], name="history_by_subject"),
-            models.Index(fields=["container", "created_at", "id"], condition=Q(pinned=False), name="history_by_creation"),
+            models.Index(fields=["container", "created_at", "id"], condition=Q(pinned=False, held=False), name="history_by_exposure"),
             models.Index(fields=["container", "external_id"], condition=Q(external_id__isnull=False), name="history_by_external_id"),
         ]

@@ -21,6 +21,11 @@ class Subject(models.Model):
     container = models.ForeignKey(Container, on_delete=models.PROTECT, related_name="subjects", db_index=False)
     user_id = models.CharField(max_length=512, null=True)
     canonical_id = models.CharField(max_length=2048, blank=True)
+    epoch = models.BigIntegerField(default=1, db_default=1)  # moves when the person is fenced: what was read before is not written after
+    suppressed = models.CharField(max_length=16, blank=True, default="", db_default="")  # the mode of a suppression of this id, or ""
+    held = models.BooleanField(default=False, db_default=False)
+    restricted = models.BooleanField(default=False, db_default=False)
+    has_holds = models.BooleanField(default=False, db_default=False)  # on this user, the container, or anything of this user
     stored_at = models.DateTimeField(db_default=Now())
     sessions = models.BigIntegerField(default=0)
     pinned_sessions = models.BigIntegerField(default=0)

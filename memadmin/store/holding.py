@@ -1,0 +1,160 @@
+"""Holds and restrictions: placing, noting the notice, releasing. What is held is not destroyed; what is restricted is not used either.
+
+Invariant: `held` and `restricted` on subjects, sessions, memories, messages, history and archived copies say what the standing holds say,
+in every transaction that ends. What arrives later takes them over from its user and session, in `ingest` and `appending`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.store import counters
+from memadmin.store.held_copies import copy_holds
+from memadmin.store.models import Authority, Container, Hold, HoldKind, HoldScope, LongTermMemory, Session, Subject
+from memadmin.store.text import says_something
+
+Holdable = Container | Subject | Session | LongTermMemory
+
+
+class NoReason(Exception):
+    """A hold needs a reason that the next person understands, and so does its release."""
+
+
+class AlreadyHeld(Exception):
+    """A hold of this kind and authority stands on it already."""
+
+
+class Gone(Exception):
+    """What was to be held is not in the store any more."""
+
+
+class NotHeld(Exception):
+    """The hold was released already."""
+
+
+class NoticeMissing(Exception):
+    """A restriction is lifted only after the person was told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """What a hold says: its kind, on whose word, why, and when somebody looks at it again."""
+
+    kind: HoldKind
+    authority: Authority
+    reason: str
+    review_on: date
+
+
+@transaction.atomic
+def place(target: Holdable, what: Placing, *, actor: str, now: datetime) -> Hold:
+    """Bind a container, user, session or long-term memory, and everything that belongs to it. Raises NoReason, AlreadyHeld, Gone."""
+    if not says_something(what.reason):
+        raise NoReason("Say why this must be kept: the next person will ask.")
+    scope, container_id, subject_id = _whereabouts(target)
+    _lock(container_id, subject_id)
+    if not type(target)._default_manager.filter(pk=target.pk).exists():
+        raise Gone("This is not in the store any more.")
+    same = {"target_uid": target.uid, "kind": what.kind, "authority": what.authority}
+    if Hold.objects.filter(**same, released_at__isnull=True).exists():
+        raise AlreadyHeld("This is held on the same word already.")
+    hold = Hold.objects.create(
+        **same,
+        scope=scope,
+        container_id=container_id,
+        subject_id=subject_id,
+        reason=what.reason.strip(),
+        review_on=what.review_on,
+        placed_by=actor,
+        placed_at=now,
+    )
+    counts = copy_holds(container_id=container_id, subject_id=subject_id)
+    payload = {"reason": hold.reason, "review_on": hold.review_on.isoformat()}
+    _note(Action.HOLD_PLACED, hold, actor=actor, now=now, counts=counts, payload=payload)
+    target.refresh_from_db(fields=["held", "restricted"])
+    return hold
+
+
+@transaction.atomic
+def record_notice(hold: Hold, *, sent_on: date, actor: str, now: datetime) -> None:
+    """Note that the person was told that the restriction will be lifted. Raises NotHeld, and NoReason for what needs no notice."""
+    if hold.kind != HoldKind.RESTRICTION:
+        raise NoReason("Only the lifting of a restriction is told beforehand.")
+    if not _standing(hold).update(notice_sent_on=sent_on, notice_by=actor):
+        raise NotHeld("This was released already.")
+    _note(Action.HOLD_NOTICE_RECORDED, hold, actor=actor, now=now, payload={"sent_on": sent_on.isoformat()})
+    hold.refresh_from_db()
+
+
+@transaction.atomic
+def change_review(hold: Hold, *, review_on: date, actor: str, now: datetime) -> None:
+    """Put the day of the next look at the hold. Raises NotHeld."""
+    before = hold.review_on
+    if not _standing(hold).update(review_on=review_on):
+        raise NotHeld("This was released already.")
+    payload = {"before": before.isoformat(), "after": review_on.isoformat()}
+    _note(Action.HOLD_REVIEW_CHANGED, hold, actor=actor, now=now, payload=payload)
+    hold.refresh_from_db()
+
+
+@transaction.atomic
+def release(hold: Hold, *, reason: str, actor: str, now: datetime) -> None:
+    """End a hold. What another hold binds too stays held. Raises NoReason, NotHeld, NoticeMissing."""
+    if not says_something(reason):
+        raise NoReason("Say why this need not be kept any more: the next person will ask.")
+    _lock(hold.container_id, hold.subject_id)
+    hold.refresh_from_db()
+    if hold.kind == HoldKind.RESTRICTION and hold.notice_sent_on is None and hold.released_at is None:
+        raise NoticeMissing("Tell the person first, and record when the notice was sent.")
+    if not _standing(hold).update(released_by=actor, released_at=now, release_reason=reason.strip()):
+        raise NotHeld("This was released already.")
+    counts = copy_holds(container_id=hold.container_id, subject_id=hold.subject_id)
+    _note(Action.HOLD_RELEASED, hold, actor=actor, now=now, counts=counts, payload={"reason": reason.strip()})
+    hold.refresh_from_db()
+
+
+def standing_on(item: Session | LongTermMemory | Subject) -> list[Hold]:
+    """Return the holds that bind an item or a user, the oldest first: its own and those of what it belongs to."""
+    subject_uid = item.uid if isinstance(item, Subject) else item.subject.uid
+    bound = Q(target_uid__in={item.uid, subject_uid}) | Q(scope=HoldScope.CONTAINER, container_id=item.container_id)
+    return list(Hold.objects.filter(bound, released_at__isnull=True).order_by("placed_at", "id"))
+
+
+def must_stay(*, own: str = "uid") -> Exists:
+    """Return the condition that a hold (not a restriction) binds a row: what an erasure withholds. `own` names the column of the
+    row that holds may name: the uid, or `memory_uid` for history and `session__uid` for messages."""
+    named = Q(target_uid=OuterRef(own)) | Q(target_uid=OuterRef("subject__uid"))
+    everybody = Q(scope=HoldScope.CONTAINER, container_id=OuterRef("container_id"))
+    return Exists(Hold.objects.filter(named | everybody, kind=HoldKind.HOLD, released_at__isnull=True))
+
+
+def _whereabouts(target: Holdable) -> tuple[HoldScope, int, int | None]:
+    if isinstance(target, Container):
+        return HoldScope.CONTAINER, target.pk, None
+    if isinstance(target, Subject):
+        return HoldScope.SUBJECT, target.container_id, target.pk
+    return HoldScope.SESSION if isinstance(target, Session) else HoldScope.MEMORY, target.container_id, target.subject_id
+
+
+def _lock(container_id: int, subject_id: int | None) -> None:
+    """Lock whom the hold binds. For a container also against users that are being made: they take its row in share mode."""
+    if subject_id is None:
+        Container.objects.select_for_update().get(pk=container_id)
+        counters.lock(Subject.objects.filter(container=container_id).values_list("pk", flat=True))
+    else:
+        counters.lock([subject_id])
+
+
+def _standing(hold: Hold) -> QuerySet[Hold]:
+    return Hold.objects.filter(pk=hold.pk, released_at__isnull=True)
+
+
+def _note(action: Action, hold: Hold, *, actor: str, now: datetime, **details: Any) -> None:
+    log.append(action, actor=actor, target=f"{hold.scope}/{hold.target_uid}", at=now, reason_code=hold.authority, **details)

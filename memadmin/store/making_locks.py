@@ -1,0 +1,33 @@
+"""Locks on ids that may have no row yet: between those who make users and a fence that must not miss one being made.
+
+On PostgreSQL these are advisory locks until the end of the transaction, of buckets of ids: one of every id would fill the table of locks.
+SQLite has one writer at a time.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable
+
+from django.db import connection
+
+BUCKETS = 64
+_OURS = 7_301  # the first key of our advisory locks
+
+
+def announce(user_ids: Iterable[str]) -> None:
+    """Say that rows for these ids are about to be made. Any number of writers may at once."""
+    _lock("pg_advisory_xact_lock_shared", user_ids)
+
+
+def shut_out(user_ids: Iterable[str]) -> None:
+    """Wait until nobody is about to make a row for one of these ids, and let nobody begin to."""
+    _lock("pg_advisory_xact_lock", user_ids)
+
+
+def _lock(function: str, user_ids: Iterable[str]) -> None:
+    buckets = sorted({zlib.crc32(name.encode("utf-8", "surrogatepass")) % BUCKETS for name in user_ids})
+    if buckets and connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            for bucket in buckets:
+                cursor.execute(f"SELECT {function}(%s, %s)", [_OURS, bucket])

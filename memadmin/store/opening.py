@@ -1,0 +1,137 @@
+"""Finding or making the users whom a batch is about, locking them, and asking whether what arrives was erased before.
+
+Whoever is not suppressed costs no look-up: a user's row says so, and a user without a row is asked for with the others of the batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db import connection
+from django.db.models import Exists
+
+from memadmin.store import making_locks, suppression
+from memadmin.store.bulk import id_list
+from memadmin.store.identity import canonical_id
+from memadmin.store.models import Container, Mode, Subject
+from memadmin.store.suppression import Verdict
+
+_COLUMNS = "id, suppressed, has_holds"
+
+
+class Suppressed(Exception):
+    """Something was erased and is not taken again. `users` and `items` are what was refused; the message names neither."""
+
+    def __init__(self, *, users: Iterable[str] = (), items: Iterable[Any] = ()) -> None:
+        super().__init__("This was erased on request and is not taken again. Somebody with the right to can lift that.")
+        self.users = frozenset(users)
+        self.items = tuple(items)
+
+
+@dataclass(slots=True)
+class Opened:
+    """The locked users of a batch by their id: their keys, which of them are suppressed and how, and who has something held."""
+
+    keys: dict[str | None, int] = field(default_factory=dict)
+    verdicts: dict[str, Verdict] = field(default_factory=dict)
+    with_holds: set[int] = field(default_factory=set)
+    texts: bool = False  # whether a text is suppressed here at all
+
+
+def open_users(container: Container, user_ids: Iterable[str | None], *, now: datetime) -> Opened:
+    """Find or make the subjects, and lock them: from here on nobody else adds an item for them. Raises Suppressed, KeysUnusable."""
+    wanted = set(user_ids)
+    found = _find(container, wanted)
+    missing = wanted - found.keys()
+    if missing:
+        making_locks.announce(name for name in missing if name is not None)
+    verdicts = suppression.verdicts(container, missing, now=now) if missing else {}
+    _refuse(verdicts)
+    if missing:
+        _make(container, missing, verdicts)
+        found = _find(container, wanted)
+    texts = any(row.texts for row in found.values())
+    opened = Opened(keys={name: row.key for name, row in found.items()}, verdicts=verdicts, texts=texts)
+    locked = _locked(found)
+    opened.with_holds = {key for key, (_, has_holds) in locked.items() if has_holds}
+    _judge_known(container, opened, locked, now=now)
+    return opened
+
+
+class _Known(NamedTuple):
+    """What the row of a user says, and whether a text is suppressed in the container: asked along with it, once."""
+
+    key: int
+    suppressed: str
+    has_holds: bool
+    texts: bool
+
+
+def _find(container: Container, user_ids: set[str | None]) -> dict[str | None, _Known]:
+    subjects = Subject.objects.of_container(container).annotate(texts=Exists(suppression.texts_here(container)))
+    columns = ("user_id", "id", "suppressed", "has_holds", "texts")
+    rows = list(subjects.filter(user_id__in=[name for name in user_ids if name is not None]).values_list(*columns))
+    if None in user_ids:
+        rows += subjects.filter(user_id__isnull=True).values_list(*columns)
+    return {name: _Known(*said) for name, *said in rows}
+
+
+def _locked(found: Mapping[str | None, _Known]) -> dict[int, tuple[str, bool]]:
+    """Lock the users and return what their rows say now that nobody else changes them. SQLite's write transaction has done so."""
+    if connection.vendor != "postgresql":
+        return {row.key: (row.suppressed, row.has_holds) for row in found.values()}
+    condition, parameters = id_list("id", [row.key for row in found.values()])
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {_COLUMNS} FROM store_subject WHERE {condition} ORDER BY id FOR UPDATE", parameters)
+        return {key: (suppressed, has_holds) for key, suppressed, has_holds in cursor.fetchall()}
+
+
+def _judge_known(container: Container, opened: Opened, locked: Mapping[int, tuple[str, bool]], *, now: datetime) -> None:
+    """Ask again about users whose row says that they are suppressed: time may have softened that, which the row then says too."""
+    if len(locked) < len(opened.keys):  # a row that went while we waited for it went with everything of its user
+        raise Suppressed(users=[name for name, key in opened.keys.items() if key not in locked and name is not None])
+    marked = {name: mode for name, key in opened.keys.items() if name is not None and (mode := locked[key][0])}
+    if not marked:
+        return
+    verdicts = suppression.verdicts(container, marked, now=now)
+    _refuse(verdicts)
+    opened.verdicts |= verdicts
+    for name, mode in marked.items():
+        truth = verdicts[name].mode.value if name in verdicts else ""
+        if truth != mode:
+            Subject.objects.filter(pk=opened.keys[name]).update(suppressed=truth)
+
+
+def _refuse(verdicts: Mapping[str, Verdict]) -> None:
+    shut = [name for name, verdict in verdicts.items() if verdict.mode in {Mode.FENCE, Mode.BLOCK}]
+    if shut:
+        raise Suppressed(users=shut)
+
+
+def _make(container: Container, missing: Iterable[str | None], verdicts: Mapping[str, Verdict]) -> None:
+    """Make the subjects that are missing, with the hold of their container: its row is locked in share mode against one being placed."""
+    held, restricted = _holds_of(container)
+    rows = [
+        Subject(
+            container=container,
+            user_id=name,
+            canonical_id=canonical_id(name) if name is not None else "",
+            suppressed=verdicts[name].mode if name is not None and name in verdicts else "",
+            held=held,
+            restricted=restricted,
+            has_holds=held,
+        )
+        for name in sorted(missing, key=lambda name: (name is not None, name))
+    ]
+    Subject.objects.bulk_create(rows, ignore_conflicts=True)
+
+
+def _holds_of(container: Container) -> tuple[bool, bool]:
+    lock = " FOR KEY SHARE" if connection.vendor == "postgresql" else ""
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT held, restricted FROM store_container WHERE id = %s{lock}", [container.pk])
+        row = cursor.fetchone() or (False, False)
+        return bool(row[0]), bool(row[1])
