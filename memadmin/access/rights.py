@@ -16,6 +16,7 @@ class Right(TextChoices):
     POLICY_PUBLISH = "policy.publish", "publish and roll back retention policies"
     RUN_VIEW = "run.view", "see retention runs"
     RUN_START = "run.start", "start a retention run"
+    RUN_APPROVE = "run.approve", "approve or refuse the large runs of other people"
     RUN_RESTORE = "run.restore", "restore what a run evicted"
     SCHEDULE_VIEW = "schedule.view", "see schedules"
     SCHEDULE_CHANGE = "schedule.change", "change schedules"

@@ -26,11 +26,12 @@ RIGHTS: dict[Role, frozenset[Right]] = {
         Right.POLICY_EDIT,
         Right.POLICY_PUBLISH,
         Right.RUN_START,
+        Right.RUN_APPROVE,
         Right.RUN_RESTORE,
         Right.SCHEDULE_VIEW,
         Right.SETTING_VIEW,
     },
-    Role.COMPLIANCE: _LISTS | {Right.MEMORY_READ_TEXT, Right.EXPORT_MAKE, Right.SCHEDULE_VIEW, Right.AUDIT_VIEW},
+    Role.COMPLIANCE: _LISTS | {Right.MEMORY_READ_TEXT, Right.EXPORT_MAKE, Right.RUN_APPROVE, Right.SCHEDULE_VIEW, Right.AUDIT_VIEW},
     Role.AUDITOR: _LISTS | {Right.SCHEDULE_VIEW, Right.SETTING_VIEW, Right.AUDIT_VIEW},
     # Runs the installation and sees nobody's memories, not even whose they are.
     Role.ADMINISTRATOR: frozenset(
@@ -39,6 +40,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
             Right.POLICY_VIEW,
             Right.RUN_VIEW,
             Right.RUN_START,
+            Right.RUN_APPROVE,
             Right.SCHEDULE_VIEW,
             Right.SCHEDULE_CHANGE,
             Right.SETTING_VIEW,

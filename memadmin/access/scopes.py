@@ -17,6 +17,7 @@ class Scope(TextChoices):
     POLICY_WRITE = "policy.write", "change retention policies"
     RETENTION_PREVIEW = "retention.preview", "see what retention would evict"
     RETENTION_RUN = "retention.run", "start the retention job"
+    RETENTION_APPROVE = "retention.approve", "approve or refuse large retention runs, for the person who made it"
     RETENTION_RESTORE = "retention.restore", "restore what retention evicted"
     EXPORT_MAKE = "export.make", "export memories"
     WEBHOOK_MANAGE = "webhook.manage", "subscribe addresses to events"

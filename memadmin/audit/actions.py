@@ -58,6 +58,9 @@ class Action(models.TextChoices):
     SCHEDULE_STARTED = "schedule.started", "A person started a scheduled job outside its times"
 
     RUN_PREVIEWED = "run.previewed", "The victims of a retention run were listed and stored"
+    RUN_APPROVAL_ASKED = "run.approval_asked", "A large retention run was put before a second person; nothing is evicted meanwhile"
+    RUN_APPROVED = "run.approved", "A second person approved a large retention run"
+    RUN_REFUSED = "run.refused", "A second person refused a large retention run"
     RUN_STARTED = "run.started", "A retention run began to evict"
     RUN_FINISHED = "run.finished", "A retention run came to its end"
     RUN_FAILED = "run.failed", "A retention run stopped with an error"

@@ -35,8 +35,8 @@ class Drift:
 
 
 def drift_of(run: Run) -> Drift:
-    """Return what differs: for a preview by now, for a run that was started by what it met."""
-    if run.state == RunState.READY:
+    """Return what differs: for a preview, or a run that waits for a second person, by now, for a run that was started by what it met."""
+    if run.state in {RunState.READY, RunState.WAITING}:
         return Drift(added=added_since(run), **_differing(run))
     met = run.outcome.get("met") or dict(RunKept.objects.filter(run=run).values_list("why").annotate(Count("seq")))
     return Drift(added=run.outcome.get("added", 0), **met)

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from memadmin.jobs.parts import do_part
-from memadmin.lifecycle import dropping, housekeeping, planning, runs
+from memadmin.lifecycle import approval, dropping, housekeeping, planning, runs
 from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.lifecycle.stepping import advance
 from memadmin.store import configuration, defaults, policies, removal
@@ -106,7 +106,12 @@ def tidy_next(place: Place, *, now: datetime) -> Place | None:
 
 def prune(*, now: datetime) -> bool:
     """Drop some of what has had its day, and return True when nothing is left of it."""
-    return _prune_archive(now=now) and _prune_previews(now=now) and dropping.drop_some(actor=ACTOR, now=now)
+    return (
+        approval.expire_one(actor=ACTOR, now=now)
+        and _prune_archive(now=now)
+        and _prune_previews(now=now)
+        and dropping.drop_some(actor=ACTOR, now=now)
+    )
 
 
 def _prune_archive(*, now: datetime) -> bool:

@@ -16,8 +16,8 @@ from django.db.models.functions import Cast, Coalesce
 from memadmin.lifecycle.cuts import NOBODY, aged_sql, exposed_rows
 from memadmin.lifecycle.items import SOURCES
 from memadmin.lifecycle.models import ItemKind
+from memadmin.lifecycle.second_person import Bounds, is_active
 from memadmin.lifecycle.selection import expired_sql
-from memadmin.lifecycle.warnings import MUCH_PERCENT, MUCH_ROWS
 from memadmin.store import policies
 from memadmin.store.models import Container, ItemType, LongTermMemory, Pin, Session, Subject
 from memadmin.store.querysets import PinQuerySet
@@ -196,8 +196,14 @@ class Freed:
 
     @property
     def large(self) -> bool:
-        """True when what would go besides is by itself what a run's warning calls very much."""
-        return any(going > MUCH_ROWS or going * 100 > stored * MUCH_PERCENT for going, stored in self.of_stored.values())
+        """True when what would go besides makes a run large by itself."""
+        bounds = Bounds.now()
+        return self.more > bounds.items or any(going * 100 > stored * bounds.percent for going, stored in self.of_stored.values() if going)
+
+    @property
+    def waits(self) -> bool:
+        """True when that run will wait for a second person."""
+        return self.large and is_active(self.container)
 
 
 def freed_by_unpinning(pins: PinQuerySet, *, now: datetime) -> list[Freed]:

@@ -25,13 +25,17 @@ class RunQuerySet(models.QuerySet[Any]):
         """Waiting for a worker, or being carried out."""
         return self.filter(state__in=["queued", "running"])
 
+    def waiting(self) -> Self:
+        """For a second person."""
+        return self.filter(state="waiting")
+
     def previews(self) -> Self:
         """Recorded and not yet carried out, called off or dropped."""
         return self.filter(state="ready")
 
     def ended(self) -> Self:
-        """Finished, failed or called off."""
-        return self.filter(state__in=["finished", "failed", "cancelled"])
+        """Finished, failed, called off or refused."""
+        return self.filter(state__in=["finished", "failed", "cancelled", "refused"])
 
     def finished_before(self, moment: datetime) -> Self:
         return self.filter(finished_at__lt=moment)

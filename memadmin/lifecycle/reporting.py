@@ -36,6 +36,8 @@ def outcome_of(run: Run) -> str:
         users = "1 user" if run.summary.users == 1 else f"{run.summary.users:,} users"
         return f"Would evict {run.planned:,} from {users}." if run.planned else "Would evict nothing."
     kept = f", kept {run.kept:,}" if run.kept else ""
+    if run.state == RunState.WAITING:
+        return f"Waits for a second person: {run.planned:,} named, nothing evicted."
     if run.state == RunState.FINISHED:
         return f"Evicted {run.removed:,}{kept}."
     cause = f" ({run.error_code})" if run.error_code else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from memadmin.lifecycle import planning, runs
+from memadmin.lifecycle import planning, runs, second_person
 from memadmin.lifecycle.enforcement import Stopped, enforce_batch
 from memadmin.lifecycle.models import Run, RunState
 from memadmin.lifecycle.states import WrongState
@@ -17,8 +17,14 @@ def advance(run: Run, *, actor: str, now: datetime) -> bool:
         planning.record(run, now=now)
     elif run.state == RunState.READY:
         runs.start_within(run, actor=actor, now=now)
+        if run.state == RunState.WAITING:  # for a second person: whoever asked goes on with the next container
+            return True
         runs.ask_for_help(run, now=now)
     elif run.state == RunState.QUEUED:
+        void = second_person.why_void(run, now=now)
+        if void:
+            runs.cancel(run, actor=actor, now=now, cause=void)
+            return True
         runs.take_up(run)
         runs.ask_for_help(run, now=now)
     elif run.state == RunState.RUNNING:

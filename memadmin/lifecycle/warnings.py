@@ -3,35 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil
 
 from django.db import connection
 from django.db.models import Count, Max
 
+from memadmin.lifecycle.second_person import Bounds, foresee
 from memadmin.lifecycle.totals import Totals
+from memadmin.lifecycle.warned import Warned
 from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState, Subject
 from retention.rules import MemoryType, RetentionPolicy
 from retention.victims import COUNT_CAP, Reason
 
-MUCH_PERCENT = 10  # of what is stored of one type; from here on the warning is loud
-MUCH_ROWS = 1_000
+__all__ = ["NOUNS", "Warned", "warnings_of", "why_nothing_runs"]
+
 NOUNS = {
     MemoryType.SESSIONS: "sessions",
     MemoryType.LONG_TERM: "long-term memories",
     MemoryType.HISTORY: "history entries",
     MemoryType.WORKING: "working memories",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Warned:
-    """One warning: a code for machines, a sentence for people, and whether it must be seen before anything else."""
-
-    code: str
-    text: str
-    loud: bool = False
 
 
 def why_nothing_runs(container: Container) -> Warned | None:
@@ -50,8 +42,9 @@ def why_nothing_runs(container: Container) -> Warned | None:
 
 def warnings_of(container: Container, policy: RetentionPolicy, totals: Totals) -> tuple[Warned, ...]:
     """Return the warnings about a policy and what it would evict now, the loud ones first."""
-    blocked = why_nothing_runs(container)
+    blocked, asked = why_nothing_runs(container), foresee(container, totals)
     found = [
+        *([asked] if asked else []),
         *([blocked] if blocked else []),
         *_about_size(totals),
         *_about_idle_rules(container, policy, totals),
@@ -62,9 +55,10 @@ def warnings_of(container: Container, policy: RetentionPolicy, totals: Totals) -
 
 
 def _about_size(totals: Totals) -> Iterator[Warned]:
+    bounds = Bounds.now()
     for memory_type, each in totals.by_type.items():
         noun = NOUNS[memory_type]
-        if each.total > MUCH_ROWS or each.total * 100 > each.stored * MUCH_PERCENT:
+        if each.total > bounds.items or each.total * 100 > each.stored * bounds.percent:
             share = f"{each.total * 100 / each.stored:.0f} %" if each.stored else "all"
             yield Warned(f"much.{memory_type}", f"This would evict {each.total:,} of {each.stored:,} {noun} ({share}).", loud=True)
         if each.left_for_later:

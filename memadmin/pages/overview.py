@@ -16,9 +16,11 @@ from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_subjects
 from memadmin.jobs import heartbeat, schedules
 from memadmin.jobs.models import Job, JobState, Schedule
+from memadmin.lifecycle import second_person
 from memadmin.lifecycle.models import Run, RunState
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, render_page
+from memadmin.pages.seconding import waiting_for
 from memadmin.pages.standing import NIGHTLY
 from memadmin.store import configuration
 from memadmin.store.models import PolicyState
@@ -36,6 +38,7 @@ def overview(request: PersonRequest) -> HttpResponse:
     if request.user.may(Right.RUN_VIEW):
         runs = Run.objects.of_containers(visible_containers(request.user)).exclude(state=RunState.DISCARDED)
         context["runs"] = runs.select_related("container", "policy_version").newest_first()[:RUNS_SHOWN]
+        context["waiting"] = waiting_for(request.user, now=now)
         context["names"] = names_of(run.actor for run in context["runs"])
     context["schedule"] = schedules.get(NIGHTLY, now=now)
     context["settings"] = configuration.values()
@@ -74,6 +77,11 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     )
     if states["never"]:
         found.append((f"Without a retention policy: {states['never']:,} of the containers. Nothing is evicted there.", "info"))
+    unwatched = second_person.without_one(visible_containers(person)) if person.may(Right.RUN_VIEW) else 0
+    if unwatched:
+        found.append(
+            (f"Fewer than two people may approve large runs in {unwatched:,} of the containers: there they go without one.", "info")
+        )
     kept = _past_limit(person)
     if kept:
         found.append((f"Past a limit and kept by a pin or a hold, by the latest run or preview of each container: {kept:,}.", "info"))

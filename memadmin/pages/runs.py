@@ -20,7 +20,7 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers
 from memadmin.jobs.models import Job
-from memadmin.lifecycle import planning, runs
+from memadmin.lifecycle import planning, runs, second_person
 from memadmin.lifecycle.drift import Drift, drift_of
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVictim
 from memadmin.lifecycle.querysets import RunQuerySet
@@ -31,12 +31,14 @@ from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, wants_part
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.policies import form_url
+from memadmin.pages.seconding import question_of, waiting_for
 from memadmin.pages.victims import shown_victims
 from memadmin.store.models import Archived, Subject
 from retention.rules import MemoryType
 from retention.victims import Reason
 
 USERS_SHOWN = 50
+NOT_BEGUN = (RunState.READY, RunState.WAITING)
 GROUPED_UP_TO = 500_000  # victims; beyond it counting by user would hold the page up
 
 
@@ -53,6 +55,7 @@ def run_list(request: PersonRequest) -> HttpResponse:
     shown = in_order(seen.select_related("container", "policy_version"), page)
     context = {
         "runs": shown,
+        "waiting": waiting_for(request.user, now=timezone.now()),
         "working": Job.objects.live().filter(kind__in=("nightly", runs.RUN, runs.RESTORE)).exists(),
         "names": names_of(run.actor for run in shown),
         "paging": paging(request, page, total=seen.count(), noun="runs"),
@@ -82,6 +85,7 @@ def run_detail(request: PersonRequest, number: int) -> HttpResponse:
     kept = dict(RunKept.objects.filter(run=run, seq__in=page.ids).values_list("seq", "why"))
     context = {
         **_about(run, now=now),
+        **question_of(run, request.user, now=now),
         "victims": shown_victims(rows, may_read=request.user.may(Right.MEMORY_READ_TEXT)),
         "kept": kept,
         "may_read": request.user.may(Right.MEMORY_READ_TEXT),
@@ -126,11 +130,12 @@ def run_start(request: PersonRequest, number: int) -> HttpResponse:
         if request.POST.get("sure") != "yes" and run.state == RunState.READY:
             runs.may_start(run, now=now)
             return _confirm_start(request, run)
-        runs.start(run, actor=actor_of(request.user), now=now)
+        job = runs.start(run, actor=actor_of(request.user), now=now)
     except (WrongState, runs.CannotStart) as error:
         problem(request, str(error))
     else:
-        notice(request, f"Run {number} is queued. This page follows it.")
+        waits = f"Run {number} waits for a second person. Nothing is evicted before somebody else has approved it."
+        notice(request, f"Run {number} is queued. This page follows it." if job else waits)
     return redirect("pages:run-detail", number)
 
 
@@ -164,12 +169,12 @@ def _moved(request: PersonRequest, number: int, act: Callable[..., object], *, s
 
 
 def _confirm_start(request: PersonRequest, run: Run) -> HttpResponse:
-    drift = drift_of(run)
+    drift, asks = drift_of(run), second_person.wanted(run)
     items = run.planned - drift.kept
     confirm = {
         "action": request.path,
-        "verb": f"Evict {items:,} items",
-        "consequence": _consequence(run, items),
+        "verb": "Put before a second person" if asks else f"Evict {items:,} items",
+        "consequence": f"{'Once somebody else has approved it: ' if asks else ''}{consequence(run, items)}",
         "warnings": [warned.text for warned in warnings_of(run.container, planning.policy_of(run), run.summary) if warned.loud],
         "keeps": sentences_on(drift),
         "cancel": reverse("pages:run-detail", args=[run.number]),
@@ -205,7 +210,8 @@ def _were(number: int) -> str:
     return "1 was" if number == 1 else f"{number:,} were"
 
 
-def _consequence(run: Run, items: int) -> str:
+def consequence(run: Run, items: int) -> str:
+    """Return what carrying a run out means, and which way back there is."""
     days, history = run.container.archive_days, run.summary.of(MemoryType.HISTORY).total
     if days is None:
         way_back = "This container keeps no archive: they are gone for good."
@@ -225,10 +231,12 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "totals": run.summary,
         "types": [(NOUNS[kind.memory_type], run.summary.of(kind.memory_type)) for kind in ItemKind],
         "sentences": wording.sentences_of(policy),
-        "warnings": warnings_of(run.container, policy, run.summary) if policy and run.state == RunState.READY else (),
+        "warnings": warnings_of(run.container, policy, run.summary) if policy and run.state in NOT_BEGUN else (),
         "blocked": why_nothing_runs(run.container),
         "percent": 100 * run.cursor // run.planned if run.planned else 100,
-        "drift": sentences_on(drift_of(run)) if run.state == RunState.READY or run.started_at else [],
+        "drift": sentences_on(drift_of(run)) if run.state in NOT_BEGUN or run.started_at else [],
+        "stopped": wording.stop_in_words(run.error_code),
+        "wants_second": run.state == RunState.READY and second_person.wanted(run),
         "form_url": form_url(run.container, policy) if policy else "",
         "ended": ended,
         "restoring": ended and Job.objects.live().filter(kind=runs.RESTORE, target=runs.target_of(run)).exists(),

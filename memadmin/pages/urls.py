@@ -3,6 +3,7 @@
 from django.urls import path
 
 from memadmin.pages import (
+    approving,
     auditing,
     containers,
     exports,
@@ -68,6 +69,8 @@ urlpatterns = [
     path("runs/<int:number>/spared/", spared.run_spared, name="run-spared"),
     path("runs/<int:number>/progress/", runs.run_progress, name="run-progress"),
     path("runs/<int:number>/start/", runs.run_start, name="run-start"),
+    path("runs/<int:number>/approve/", approving.run_approve, name="run-approve"),
+    path("runs/<int:number>/refuse/", approving.run_refuse, name="run-refuse"),
     path("runs/<int:number>/cancel/", runs.run_cancel, name="run-cancel"),
     path("runs/<int:number>/discard/", runs.run_discard, name="run-discard"),
     path("runs/<int:number>/restore/", runs.run_restore, name="run-restore"),

@@ -40,6 +40,18 @@ def reason_in_words(name: str, *, number: int = 1) -> str:
     return _OF_MANY.get(reason, _REASONS[reason]) if number > 1 else _REASONS[reason]
 
 
+_STOPS = {
+    "superseded": "a newer run of the container has taken its place",
+    "approval_expired": "it had waited too long, for a second person or after their approval",
+    "approval_void": "its list is not the one that was approved",
+}
+
+
+def stop_in_words(code: str) -> str:
+    """Return why a run stopped; a code that has no words is shown as it is."""
+    return _STOPS.get(code, code)
+
+
 def strategy_in_words(name: str | None) -> str:
     """Return the kind of a memory as people say it: USER_PREFERENCE is "user preference"."""
     return " ".join((name or "").replace("_", " ").lower().split())

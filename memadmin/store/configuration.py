@@ -75,6 +75,35 @@ def _recalls() -> tuple[SettingSpec, ...]:
     )
 
 
+def _second_person() -> tuple[SettingSpec, ...]:
+    return (
+        SettingSpec(
+            "approval_percent",
+            "Second person: above this share (percent)",
+            "A run that would evict more than this share of a memory type of its container waits for a second person. 100: no share does.",
+            10,
+            1,
+            100,
+        ),
+        SettingSpec(
+            "approval_items",
+            "Second person: above this number",
+            "A run that would evict more items than this waits for a second person.",
+            1_000,
+            1,
+            10_000_000,
+        ),
+        SettingSpec(
+            "approval_valid_hours",
+            "Second person: wait and validity (hours)",
+            "A run waits so long for a second person, and an approval that no worker carries out holds so long.",
+            72,
+            1,
+            720,
+        ),
+    )
+
+
 def _defaults() -> tuple[SettingSpec, ...]:
     about = "Given to each container that has no policy yet, once, while retention is on. 0 and -1: no limit."
     return (
@@ -122,6 +151,7 @@ REGISTRY = {
             1,
             90,
         ),
+        *_second_person(),
         *_housekeeping(),
         *_defaults(),
         SettingSpec("agentic_memory_enabled", "OpenSearch-compatible API", "While this is off every request to it is refused.", True),

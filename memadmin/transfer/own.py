@@ -125,8 +125,8 @@ def _keeping(days: object) -> int | None:
 
 
 def read_policy(record: Record) -> FoundPolicy | None:
-    """Return the policy of a record, or None for one that was superseded. Raises Refused."""
-    if record.get("status") == PolicyStatus.SUPERSEDED:
+    """Return the policy of a record, or None for one that was superseded or dropped. Raises Refused."""
+    if record.get("status") in {PolicyStatus.SUPERSEDED, PolicyStatus.DROPPED}:
         return None
     document = record.get("document")
     if not isinstance(document, dict):

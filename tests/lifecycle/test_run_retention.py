@@ -9,6 +9,7 @@ from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.store import configuration
 from memadmin.store.models import LongTermMemory
 from tests.factories import ACTOR, NOON, days, make_container, make_memory
+from tests.lifecycle.second_people import two_approvers
 from tests.runs import a_policy, assert_store_agrees, fill, governed, make_old_session, memories_of, pin, preview, publish
 
 pytestmark = pytest.mark.django_db
@@ -154,3 +155,19 @@ def test_a_run_called_off_sounds_unlike_one_that_finished():
     run.state, run.error_code = RunState.CANCELLED, "retention_off"
 
     assert reporting.outcome_of(run) == "Is called off (retention_off): evicted 0 of 0 so far."
+
+
+def test_a_large_run_waits_for_a_second_person_and_the_exit_code_is_3():
+    two_approvers()
+    large, small = governed(KEEP_THREE, "large"), governed(a_policy(relevance={"max_records": 19}), "small")
+    fill(large, 10)
+    fill(small, 20)
+    out = StringIO()
+
+    with pytest.raises(CommandError, match="waits for a second person: nothing was evicted by it") as refusal:
+        call_command("run_retention", "--commit", stdout=out)
+
+    assert refusal.value.returncode == 3
+    assert "Waits for a second person: 7 named, nothing evicted." in out.getvalue()
+    assert "Evicted 1." in out.getvalue()
+    assert len(memories_of(large)) == 10

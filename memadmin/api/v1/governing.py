@@ -125,7 +125,7 @@ class RunStart(ApiView):
 
     @extend_schema(request=inputs.Nothing, responses={202: shapes.RunShape})
     def post(self, request: Request, number: int) -> Response:
-        """Have a worker carry out a preview, exactly as it was recorded."""
+        """Have a worker carry out a preview, exactly as it was recorded. A large one waits for a second person first (`waiting`)."""
         run = run_of(request, number)
         valid(inputs.Nothing, request.data)
 

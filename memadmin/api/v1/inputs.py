@@ -127,6 +127,16 @@ class NewRun(Input):
     policy = serializers.DictField(required=False, allow_null=True)
 
 
+class Approval(Input):
+    """`digest`: of the list of victims that was seen."""
+
+    digest = serializers.RegexField(r"\A[0-9a-f]{64}\Z")
+
+
+class Refusal(Input):
+    reason = serializers.CharField(max_length=2_000)
+
+
 class NewWebhook(Input):
     """`containers`: of which to tell; without them, of all that there are and will be."""
 

@@ -11,6 +11,7 @@ from rest_framework import exceptions
 
 from memadmin.api.authentication import ForeignTenant
 from memadmin.api.throttling import TooManyRequests
+from memadmin.lifecycle import approval
 from memadmin.lifecycle.runs import CannotStart
 from memadmin.lifecycle.states import WrongState
 from memadmin.store import editing, pinning
@@ -75,6 +76,12 @@ def converted(error: Exception) -> Exception | None:
             return exceptions.NotFound()
         case pinning.AlreadyPinned() | pinning.NotPinned() | CannotStart() | WrongState() | NothingDeleted():
             return Conflict(str(error))
+        case approval.NoReason():
+            return exceptions.ValidationError({"reason": [str(error)]})
+        case approval.NotSecondPerson():
+            return exceptions.PermissionDenied(str(error))
+        case approval.OtherList():
+            return Conflict(str(error), code="other_list")
         case TooManyRequests():
             return exceptions.Throttled(wait=error.retry_after)
         case ForeignTenant():

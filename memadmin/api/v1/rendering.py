@@ -8,7 +8,7 @@ from typing import Any
 
 from memadmin.api.opensearch.documents import wire_id
 from memadmin.lifecycle import explain
-from memadmin.lifecycle.models import ItemKind, Run, RunVictim
+from memadmin.lifecycle.models import Approval, ItemKind, Run, RunVictim
 from memadmin.store import policies
 from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Pin, PolicyVersion, Provenance, Subject
 from retention import scoring
@@ -104,7 +104,14 @@ def run(row: Run) -> dict[str, Any]:
         "container": wire_id(row.container),
         "policy_version": row.policy_version.number if row.policy_version else None,
         "totals": row.summary.as_json(),
+        "approval": approval(row),
     }
+
+
+def approval(row: Run) -> dict[str, Any] | None:
+    asked = Approval.objects.filter(run=row).first()
+    columns = ("verdict", "items", "digest", "asked_at", "expires_at", "decided_at", "reason")
+    return None if asked is None else {name: getattr(asked, name) for name in columns}
 
 
 def archived(row: Archived) -> dict[str, Any]:

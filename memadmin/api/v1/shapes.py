@@ -196,6 +196,18 @@ class Preview(serializers.Serializer[Any]):
     items = Victim(many=True)
 
 
+class ApprovalShape(serializers.Serializer[Any]):
+    """What a second person was asked about a run. `verdict`: asked, approved, refused or void; `digest` names the list of victims."""
+
+    verdict = serializers.CharField()
+    items = serializers.IntegerField()
+    digest = serializers.CharField()
+    asked_at = serializers.DateTimeField()
+    expires_at = serializers.DateTimeField()
+    decided_at = Moment()
+    reason = serializers.CharField()
+
+
 class RunShape(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     uid = serializers.UUIDField()
@@ -213,6 +225,7 @@ class RunShape(serializers.Serializer[Any]):
     restored = serializers.IntegerField()
     error_code = serializers.CharField()
     totals = Totals()
+    approval = ApprovalShape(allow_null=True)
 
 
 class RegisteredPin(serializers.Serializer[Any]):

@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from memadmin.jobs.parts import do_part
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import planning, reporting, runs
-from memadmin.lifecycle.models import Run, Trigger
+from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.lifecycle.runs import CannotStart
 from memadmin.lifecycle.states import WrongState
 from memadmin.lifecycle.warnings import why_nothing_runs
@@ -23,13 +23,14 @@ from memadmin.store import policies
 from memadmin.store.models import Container, PolicyState
 
 ACTOR = "command/run_retention"
+WAITS = 3  # exit code
 LOOK_EVERY = 0.3  # seconds
 
 
 class Command(BaseCommand):
     help = (
         "Preview retention: which memories the policies in force would evict. With --commit the same runs are carried out. "
-        "Exit code 0: done as asked; 1: refused or failed, with the reason."
+        "Exit code 0: done as asked; 1: refused or failed, with the reason; 3: all was done but large runs, which wait for a second person."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -49,6 +50,9 @@ class Command(BaseCommand):
             self._print(found)
         if problems:
             raise CommandError(" ".join(problems))
+        waiting = [run.number for run in found if run.state == RunState.WAITING]
+        if waiting:
+            raise CommandError(_waits(waiting), returncode=WAITS)
 
     def _plan(self, options: dict[str, Any], *, now: datetime) -> list[Run]:
         as_of = _moment(options["as_of"]) if options["as_of"] else now
@@ -75,6 +79,8 @@ class Command(BaseCommand):
             job = runs.start_reserved(run, actor=ACTOR, now=now)
         except (CannotStart, WrongState) as error:
             return str(error)
+        if job is None:
+            return ""
         with _progress_of(run):
             error_code = do_part(lambda: _finish(run_inline(job)), name=f"run {run.number}")
         run.refresh_from_db()
@@ -86,6 +92,13 @@ class Command(BaseCommand):
                 self.stdout.write(line)
         if not found:
             self.stdout.write("No container has a policy in force: nothing to do.")
+
+
+def _waits(numbers: list[int]) -> str:
+    one = f"Run {numbers[0]} waits" if len(numbers) == 1 else f"Runs {', '.join(map(str, numbers))} wait"
+    return (
+        f"{one} for a second person: nothing was evicted by {'it' if len(numbers) == 1 else 'them'}. Approve or refuse on the run's page."
+    )
 
 
 def _finish(_: object) -> None:
