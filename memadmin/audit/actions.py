@@ -70,8 +70,6 @@ class Action(models.TextChoices):
     RUN_LIST_DROPPED = "run.list_dropped", "The list of victims of a run that ended long ago was dropped; its numbers stay"
     ITEM_RESTORED = "item.restored", "One evicted item was put back from the archive"
 
-    ERASURE_CONTROL_PLANTED = "erasure.control_planted", "A made-up person was planted, by a drill or to see whether a verification sees"
-
     WEBHOOK_CREATED = "webhook.created", "An address was subscribed to events"
     WEBHOOK_PAUSED = "webhook.paused", "A subscription was paused, by a person or because its address did not answer for days"
     WEBHOOK_RESUMED = "webhook.resumed", "A paused subscription goes on where it stopped"

@@ -105,11 +105,11 @@ def over_caps_sql(container: Container, rule: RelevanceRule, *, spared: str, now
     return (
         f"SELECT r.item_id, r.item_uid, r.subject_id, {reasons} AS reasons, r.rank & {NOT_OVERSIZED - 1} AS score, "
         f"r.tokens, r.revision, r.last_accessed_at, r.created_at AS dated_at "
-        f"FROM {_ranked_of_each(container, rule, candidates, spared=spared, now=now)} WHERE NOT r.exempt AND ({records} OR {weight})"
+        f"FROM {ranked_of_each(container, rule, candidates, spared=spared, now=now)} WHERE NOT r.exempt AND ({records} OR {weight})"
     )
 
 
-def _ranked_of_each(container: Container, rule: RelevanceRule, candidates: str, *, spared: str, now: datetime) -> str:
+def ranked_of_each(container: Container, rule: RelevanceRule, candidates: str, *, spared: str, now: datetime) -> str:
     """One sort per user, not one over all: PostgreSQL sorts by the rank alone, which is twice as fast."""
     if connection.vendor == "postgresql":
         ranked = ranked_sql(container, rule, of_subject="= s.id", spared=spared, now=now)

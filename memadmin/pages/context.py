@@ -30,7 +30,13 @@ class NavEntry:
 
 NAVIGATION = (
     NavEntry("Overview", "layout-dashboard", "overview", Right.CONTAINER_VIEW, ("overview",)),
-    NavEntry("Containers", "box", "container-list", Right.CONTAINER_VIEW, ("container", "policy", "user", "memory", "session", "import")),
+    NavEntry(
+        "Containers",
+        "box",
+        "container-list",
+        Right.CONTAINER_VIEW,
+        ("container", "policy", "whatif", "user", "memory", "session", "import"),
+    ),
     NavEntry("Runs", "play", "run-list", Right.RUN_VIEW, ("run", "preview", "job", "schedule")),
     NavEntry("Pins", "pin", "pin-list", Right.MEMORY_VIEW, ("pin",)),
     NavEntry("Audit", "scroll-text", "audit-list", Right.AUDIT_VIEW, ("audit",)),

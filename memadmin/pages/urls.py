@@ -24,6 +24,7 @@ from memadmin.pages import (
     settings_page,
     spared,
     tokens,
+    whatif,
 )
 
 app_name = "pages"
@@ -62,6 +63,11 @@ urlpatterns = [
     path("containers/<uuid:uid>/policy/versions/<int:number>/", policies.policy_version, name="policy-version"),
     path("containers/<uuid:uid>/policy/versions/<int:number>/publish/", publishing.policy_publish_draft, name="policy-publish-draft"),
     path("containers/<uuid:uid>/policy/versions/<int:number>/roll-back/", publishing.policy_roll_back, name="policy-roll-back"),
+    path("containers/<uuid:uid>/policy/what-if/", whatif.whatif_detail, name="whatif-detail"),
+    path("containers/<uuid:uid>/policy/what-if/later/<int:days>/", whatif.whatif_later, name="whatif-later"),
+    path("containers/<uuid:uid>/policy/what-if/scores/", whatif.whatif_scores, name="whatif-scores"),
+    path("containers/<uuid:uid>/policy/what-if/users/", whatif.whatif_users, name="whatif-users"),
+    path("containers/<uuid:uid>/policy/what-if/caps/", whatif.whatif_caps, name="whatif-caps"),
     path("import/", imports.import_new, name="import-new"),
     path("import/run/", imports.import_run, name="import-run"),
     path("runs/", runs.run_list, name="run-list"),

@@ -47,6 +47,10 @@ WORDS: dict[str, tuple[Word, ...]] = {
         ),
         Word("Frequency", "How often agents recalled the memory, counted so that the first times weigh most. 100 times is full marks."),
         Word("Importance", "0 to 1, given by the agent or by rules when the memory was stored. 0.5 where nobody said."),
+        Word(
+            "Cut line",
+            "The lowest score that stays when a user is at a cap. Each user has their own, and every new memory moves it.",
+        ),
         Word("Weight", "How much recency, frequency and importance each count. The three weights add up to 1."),
     ),
     "What is kept, and for how long": (

@@ -5,7 +5,8 @@ A record that is too long, or broken, is a frame with a problem; what follows it
 
 import re
 from collections.abc import Iterator
-from typing import IO, NamedTuple
+from dataclasses import dataclass
+from typing import IO
 
 from memadmin.transfer.problems import Refused
 
@@ -18,7 +19,8 @@ _MARK_OR_COMMA = re.compile(rb'["\[\]{},]')
 _IN_STRING = re.compile(rb'["\\]')
 
 
-class Frame(NamedTuple):
+@dataclass(frozen=True)
+class Frame:
     """The bytes of one record, or why they cannot be had. Lines and records are counted from 1."""
 
     line: int

@@ -16,15 +16,12 @@ from memadmin.erasure.models.requests import (
     RequestSubject,
     Status,
 )
-from memadmin.erasure.models.verifications import Finding, FindingKind, Outcome, Verification
 
 __all__ = [
     "Approval",
     "Channel",
     "Decision",
     "ErasureRequest",
-    "Finding",
-    "FindingKind",
     "Ground",
     "IdentityLevel",
     "Kind",
@@ -34,12 +31,10 @@ __all__ = [
     "ManifestItem",
     "NoteKind",
     "Origin",
-    "Outcome",
     "Profile",
     "RequestItem",
     "RequestNote",
     "RequestSubject",
     "ScopeItem",
     "Status",
-    "Verification",
 ]
