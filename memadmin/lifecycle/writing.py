@@ -9,13 +9,17 @@ from __future__ import annotations
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from django.db import transaction
 
 from memadmin.lifecycle import embedding
 from memadmin.store import appending, attribution, ingest
 from memadmin.store.intake import Incoming, IncomingHistory, IncomingMemory, IncomingSession, IncomingWorking
-from memadmin.store.models import Container, HistoryAction, LongTermMemory, Session, WorkingMemory
+from memadmin.store.models import Container, HistoryAction, LongTermMemory, Session, Subject, WorkingMemory
+from memadmin.store.rows import row_of
+
+_Row = TypeVar("_Row", Session, WorkingMemory, LongTermMemory)
 
 
 class AmbiguousSession(Exception):
@@ -55,7 +59,9 @@ def add_working(container: Container, item: IncomingWorking, *, actor: str, now:
 def _add_working(container: Container, item: IncomingWorking, *, actor: str, now: datetime) -> WorkingMemory:
     in_session = bool(item.session_ref) and container.sessions_enabled
     items = _with_its_session(container, item, actor=actor, now=now) if in_session else [replace(item, session_gone=True)]
-    ingest.write(container, items, actor=actor, now=now)
+    written = ingest.write(container, items, actor=actor, now=now)
+    if item.uid in written.aside:
+        return _set_aside(WorkingMemory, container, items[-1])
     return WorkingMemory.objects.select_related("container", "subject", "session").get(container=container, uid=item.uid)
 
 
@@ -74,9 +80,18 @@ def add_memory(container: Container, item: IncomingMemory, *, actor: str, now: d
         namespace=item.namespace,
         tags=item.tags,
     )
-    ingest.write(container, [item, entry] if container.history_enabled else [item], actor=actor, now=now)
+    written = ingest.write(container, [item, entry] if container.history_enabled else [item], actor=actor, now=now)
+    if item.uid in written.aside:
+        return _set_aside(LongTermMemory, container, item)
     embedding.request(actor=actor, now=now)
     return LongTermMemory.objects.select_related("container", "subject").get(container=container, uid=item.uid)
+
+
+def _set_aside(model: type[_Row], container: Container, item: Incoming) -> _Row:
+    """Return the row of something that was erased before and waits for a person: the agent has written it, and it has no key."""
+    subject = Subject.objects.get(container=container, user_id=item.user_id)
+    row = row_of(model, item, container_id=container.pk, subject_id=subject.pk, uid=item.uid)
+    return model(**{name: value for name, value in row.items() if name != "stored_at"})
 
 
 def _with_its_session(container: Container, item: IncomingWorking, *, actor: str, now: datetime) -> list[Incoming]:
@@ -115,7 +130,9 @@ def _named_apart(item: IncomingSession) -> IncomingSession:
 
 
 def _make(container: Container, item: IncomingSession, *, actor: str, now: datetime) -> Session:
-    ingest.write(container, [_named_apart(item)], actor=actor, now=now)
+    written = ingest.write(container, [_named_apart(item)], actor=actor, now=now)
+    if written.aside:
+        return _set_aside(Session, container, replace(item, uid=next(iter(written.aside))))
     sessions = Session.objects.select_related("container", "subject")
     made: Session = sessions.get(container=container, external_id=item.external_id, subject__user_id=item.user_id)
     return made

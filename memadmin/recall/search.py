@@ -63,8 +63,8 @@ def recall(container: Container, question: Question, *, now: datetime) -> list[R
 
 
 def _standing(rows: LongTermQuerySet, rule: RelevanceRule | None, *, now: datetime) -> LongTermQuerySet:
-    """Leave out what a newer memory replaces, and what the policy will evict for its age as soon as it runs."""
-    rows = rows.filter(superseded_by__isnull=True)
+    """Leave out what a newer memory replaces, what is restricted, and what the policy will evict for its age as soon as it runs."""
+    rows = rows.filter(superseded_by__isnull=True, restricted=False)
     if rule is None or rule.ttl is None or not configuration.value("retention_enabled"):
         return rows
     return rows.exclude(pinned=False, held=False, created_at__lt=now - rule.ttl)

@@ -58,6 +58,7 @@ class Written:
     unchanged: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
     quarantined: Counter[str] = field(default_factory=Counter)  # set aside: these were erased before
+    aside: set[uuid.UUID] = field(default_factory=set)  # their names
 
 
 @transaction.atomic
@@ -85,6 +86,7 @@ def write(container: Container, items: Sequence[Arrival], *, actor: str, now: da
     found = admission.sort_out(container, batch.opened, items, now=now)
     batch.write(found.items)
     admission.keep(container, found, actor=actor, now=now)
+    batch.written.aside.update(arrived.uid for arrived in found.aside)
     batch.written.quarantined.update(str(arrived.item.item_type) for arrived in found.aside)
     return batch.written
 

@@ -68,6 +68,7 @@ class Report:
             "records": self.records,
             "new": _named(self.written.new),
             "unchanged": _named(self.written.unchanged),
+            "set_aside": _named(self.written.quarantined),
             "changed": _named(self.written.changed),
             "refused": self.refused.total(),
             "refused_by_reason": dict(sorted(self.refused.items())),
@@ -80,6 +81,7 @@ def add_up(total: Written, written: Written) -> None:
     total.new.update(written.new)
     total.unchanged.update(written.unchanged)
     total.changed.update(written.changed)
+    total.quarantined.update(written.quarantined)
 
 
 def _named(counts: Counter[str]) -> dict[str, int]:

@@ -34,18 +34,10 @@ from tests.factories import (
     store,
     subject_of,
 )
+from tests.holds import hold, restrict
 
 pytestmark = pytest.mark.django_db
 EVERYTHING = (Session, WorkingMemory, LongTermMemory, HistoryEntry)
-
-
-def hold(target, *, kind=HoldKind.HOLD, authority=Authority.COURT_ORDER):
-    what = Placing(kind=kind, authority=authority, reason="case 12 of 2026", review_on=date(2026, 9, 1))
-    return holding.place(target, what, actor=ACTOR, now=NOON)
-
-
-def restrict(target):
-    return hold(target, kind=HoldKind.RESTRICTION, authority=Authority.ACCURACY_CONTESTED)
 
 
 def full_store(container, user_id="ann"):

@@ -8,7 +8,10 @@ from typing import Any
 from memadmin.access.scopes import Scope
 from memadmin.api.authentication import ForeignTenant, NotAuthenticated
 from memadmin.api.throttling import TooManyRequests
+from memadmin.store.held_copies import Restricted
 from memadmin.store.ingest import UidTaken
+from memadmin.store.opening import Suppressed
+from memadmin.store.suppression_keys import KeysUnusable
 from memadmin.transfer.problems import Refused
 
 ARGUMENT = "illegal_argument_exception"
@@ -51,7 +54,7 @@ class ApiError(Exception):
         return {"error": {"root_cause": [cause], **cause}, "status": self.status}
 
 
-EXPECTED = (ApiError, Refused, NotAuthenticated, TooManyRequests, ForeignTenant, UidTaken)
+EXPECTED = (ApiError, Refused, NotAuthenticated, TooManyRequests, ForeignTenant, UidTaken, Suppressed, Restricted, KeysUnusable)
 
 
 def from_exception(error: Exception) -> ApiError:
@@ -67,6 +70,10 @@ def from_exception(error: Exception) -> ApiError:
         return ApiError(429, "too_many_requests_exception", str(error), headers={"Retry-After": str(error.retry_after)})
     if isinstance(error, UidTaken):
         return ApiError(409, CONFLICT, "Another item has this id already.")
+    if isinstance(error, Suppressed | Restricted):
+        return ApiError(409, "subject_erased_exception" if isinstance(error, Suppressed) else CONFLICT, str(error))
+    if isinstance(error, KeysUnusable):  # its words name a path of ours
+        return ApiError(503, STATUS, "Nobody can say what was erased here, so nothing new is taken until an administrator has mended that.")
     return ApiError(403, STATUS, str(error))
 
 

@@ -72,6 +72,8 @@ def _add(call: Call, container: Container, item: IncomingWorking) -> WorkingMemo
 def _store(call: Call, container: Container, item: IncomingWorking, *, begins: bool) -> WorkingMemory:
     """Store a payload that asks for more: to be inferred from, or `begins` a session, which gets its summary from a model."""
     memory = _add(call, container, item)
+    if memory.pk is None:
+        return memory  # set aside: nothing is made of it
     if begins and memory.session:
         summaries.request(memory.session, actor=call.principal.actor, now=call.now)
     if item.infer:

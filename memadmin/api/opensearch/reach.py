@@ -65,7 +65,7 @@ def find_container(cid: str) -> Container | None:
 def rows_of(principal: Principal, container: Container, item_type: ItemType) -> QuerySet[Any]:
     """Return the rows of a type in the container that the token reaches, ready for `documents`."""
     rows = MODELS[item_type]._default_manager.filter(container=container).select_related("container", "subject")
-    return rows if principal.all_access else rows.filter(owner=principal.name)
+    return rows if principal.all_access else rows.filter(owner=principal.name, restricted=False)
 
 
 def row_of(principal: Principal, container: Container, item_type: ItemType, mid: str) -> Row:
@@ -74,6 +74,8 @@ def row_of(principal: Principal, container: Container, item_type: ItemType, mid:
     found = list(rows.filter(external_id=mid)[:50])
     if not found and (uid := uid_of(mid)):
         found = list(rows.filter(uid=uid)[:1])
+    if not principal.all_access:
+        found = [row for row in found if not row.restricted]  # kept, but not used
     if not found:
         raise not_found(NO_MEMORY if item_type not in without_index(container) else NO_INDEX)
     allowed = [row for row in found if principal.all_access or row.owner == principal.name]

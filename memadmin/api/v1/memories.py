@@ -25,7 +25,7 @@ from memadmin.store import counters, deleting, editing, ingest, pinning, policie
 from memadmin.store.identity import item_uid
 from memadmin.store.intake import IncomingHistory, IncomingMemory
 from memadmin.store.listing import MemoryFilter, Sort, State, keyed, memories_of
-from memadmin.store.models import Container, HistoryEntry, ItemType, LongTermMemory, Subject
+from memadmin.store.models import Container, HistoryEntry, ItemType, LongTermMemory, Outcome, Returned, Subject
 from memadmin.transfer.columns import check
 from retention.rules import RelevanceRule
 
@@ -35,9 +35,9 @@ BY_NUMBER = {Sort.TOKENS, Sort.HITS}  # the largest first
 
 
 def own(request: Request, rows: Rows) -> Rows:
-    """Narrow rows to those that the token reaches: its owner's, all of them with all access."""
+    """Narrow rows to those that the token reaches: its owner's without what is restricted, all of them with all access."""
     principal = principal_of(request)
-    return rows if principal.all_access else rows.filter(owner=principal.name)
+    return rows if principal.all_access else rows.filter(owner=principal.name, restricted=False)
 
 
 def reachable(request: Request, container: Container) -> QuerySet[LongTermMemory]:
@@ -73,7 +73,10 @@ class Memories(ApiView):
 
     @extend_schema(request=inputs.NewMemory, responses={201: shapes.MemoryDetail})
     def post(self, request: Request, cid: str) -> Response:
-        """Store a long-term memory, with an entry in its history. One with the same `id` of the same user is a conflict."""
+        """Store a long-term memory, with an entry in its history. One with the same `id` of the same user is a conflict.
+
+        202: it was erased before and waits for a person to release it.
+        """
         container, given = container_of(request, cid), valid(inputs.NewMemory, request.data)
         return answer_once(
             request, lambda: self._add(request, container, given), lambda uid: self._show(request, container, uid), now=self.now
@@ -97,9 +100,12 @@ class Memories(ApiView):
         ingest.hold_users(container, [user_id], actor=principal.actor, now=self.now)
         if external_id and LongTermMemory.objects.filter(uid=uid).exists():
             raise Conflict("This user has a memory with this id already. Change that one, or leave the id out.", code="id_taken")
-        return Done(201, str(writing.add_memory(container, item, actor=principal.actor, now=self.now).uid))
+        added = writing.add_memory(container, item, actor=principal.actor, now=self.now)
+        return Done(202 if added.pk is None else 201, str(added.uid))
 
     def _show(self, request: Request, container: Container, uid: str) -> dict[str, Any]:
+        if Returned.objects.filter(container=container, uid=uid, outcome=Outcome.QUARANTINED).exists():
+            return {"uid": uid, "status": "set_aside"}
         return shown(reachable(request, container), UUID(uid), self)
 
 

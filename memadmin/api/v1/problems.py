@@ -16,13 +16,17 @@ from memadmin.lifecycle.runs import CannotStart
 from memadmin.lifecycle.states import WrongState
 from memadmin.store import editing, pinning
 from memadmin.store.deleting import NothingDeleted
+from memadmin.store.held_copies import Restricted
 from memadmin.store.ingest import UidTaken
+from memadmin.store.opening import Suppressed
 from memadmin.store.paging import InvalidPlace
+from memadmin.store.suppression_keys import KeysUnusable
 from memadmin.transfer.exporting import NobodyFound
 from memadmin.transfer.problems import Refused
 from memadmin.webhooks.subscriptions import BadSubscription
 from retention.policy import InvalidPolicy
 
+KEYS_UNUSABLE = "Nobody can say what was erased here, so nothing new is taken: an administrator must put the file of keys back."
 STATUS_OF = {"too_large": 413, "encoding": 415, "length": 411}  # of `Refused`, by its code; all others are 400
 
 
@@ -40,6 +44,11 @@ class Conflict(exceptions.APIException):
 class Unprocessable(exceptions.APIException):
     status_code = 422
     default_code = "idempotency_key_reused"
+
+
+class Unavailable(exceptions.APIException):
+    status_code = 503
+    default_code = "unavailable"
 
 
 class Handler(ExceptionHandler):
@@ -72,6 +81,12 @@ def converted(error: Exception) -> Exception | None:
             return exceptions.ValidationError({"url": [str(error)]})
         case UidTaken():
             return Conflict("Another item has this id already.", code="id_taken")
+        case Suppressed():
+            return Conflict(str(error), code="subject_erased")
+        case Restricted():
+            return Conflict(str(error), code="restricted")
+        case KeysUnusable():
+            return Unavailable(KEYS_UNUSABLE)
         case editing.Gone() | pinning.Gone() | NobodyFound():
             return exceptions.NotFound()
         case pinning.AlreadyPinned() | pinning.NotPinned() | CannotStart() | WrongState() | NothingDeleted():

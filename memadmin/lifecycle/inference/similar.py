@@ -17,7 +17,7 @@ def similar_memories(working: WorkingMemory, strategy: Strategy, facts: Sequence
     scope = strategy.scope(working.namespace)
     newest = (
         LongTermMemory.objects.filter(subject=working.subject_id, container=working.container_id)
-        .filter(strategy_id=strategy.id, owner=working.owner)
+        .filter(strategy_id=strategy.id, owner=working.owner, restricted=False)
         .order_by("-id")[:LOOKED_AT]
     )
     wanted = [_grams(fact) for fact in facts]
