@@ -68,6 +68,7 @@ class Action(models.TextChoices):
     WORKING_TIDIED = "working.tidied", "Working memories past their time, or whose session had gone, were removed at night"
     RUN_RESTORED = "run.restored", "What a run evicted was put back from the archive"
     RUN_LIST_DROPPED = "run.list_dropped", "The list of victims of a run that ended long ago was dropped; its numbers stay"
+    USER_RESTORED = "user.restored", "What the archive had of a user was put back"
     ITEM_RESTORED = "item.restored", "One evicted item was put back from the archive"
 
     WEBHOOK_CREATED = "webhook.created", "An address was subscribed to events"

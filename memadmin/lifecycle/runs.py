@@ -127,16 +127,28 @@ def discard(run: Run, *, actor: str, now: datetime) -> None:
 @transaction.atomic
 def restore_run(run: Run, *, actor: str, now: datetime) -> Job:
     """Have a worker put back what a run evicted, as far as the archive has it. Raises WrongState while the run is not over."""
-    run.refresh_from_db()
-    if run.state not in ENDED:
-        raise WrongState(f"Run {run.number} is {run.get_state_display()}: only what an ended run evicted can be restored.")
+    _check_restorable(run)
     return queue.enqueue(RESTORE, target=target_of(run), requested_by=actor, now=now)
 
 
 @transaction.atomic
-def note_restored(run: Run, *, items: int, already_there: int, actor: str, now: datetime) -> None:
+def restore_run_reserved(run: Run, *, actor: str, now: datetime) -> Job:
+    """Like `restore_run`, for a command that goes on with `run_inline`."""
+    _check_restorable(run)
+    return queue.reserve(RESTORE, target=target_of(run), requested_by=actor, now=now)
+
+
+def _check_restorable(run: Run) -> None:
+    run.refresh_from_db()
+    if run.state not in ENDED:
+        raise WrongState(f"Run {run.number} is {run.get_state_display()}: only what an ended run evicted can be restored.")
+
+
+@transaction.atomic
+def note_restored(run: Run, *, items: int, already_there: int, refused: int = 0, actor: str, now: datetime) -> None:
     """Write down that a restore has come to its end."""
-    record(Action.RUN_RESTORED, run, actor=actor, now=now, counts={"items": items, "already_there": already_there})
+    counts = {"items": items, "already_there": already_there, **({"refused": refused} if refused else {})}
+    record(Action.RUN_RESTORED, run, actor=actor, now=now, counts=counts)
 
 
 def of_target(target: str) -> Run:

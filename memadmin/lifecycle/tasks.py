@@ -4,20 +4,14 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from django.db import transaction
-from django.db.models import F
-
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
-from memadmin.lifecycle import embedding, nightly, runs
+from memadmin.lifecycle import embedding, nightly, restoring, runs
 from memadmin.lifecycle.inference import jobs as inference
 from memadmin.lifecycle.inference import summaries
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.nightly import Place
 from memadmin.lifecycle.stepping import advance, help_along
-from memadmin.store import archive
 from memadmin.store.models import Archived
-
-RESTORED_AT_ONCE = 500
 
 
 def run_failed(job: JobView, *, error_code: str, now: datetime) -> None:
@@ -64,17 +58,17 @@ def tonight(job: JobView, *, now: datetime) -> Step:
 def put_back(job: JobView, *, now: datetime) -> Step:
     """Some of what a run evicted. A copy of an item that is in the store again stays in the archive."""
     run = runs.of_target(job.target)
-    at = {"last": 0, "items": 0, "already_there": 0, **(job.cursor or {})}
-    restorable = Archived.objects.of_run(run.number).restorable(now)
-    ids = list(restorable.filter(id__gt=at["last"]).order_by("id").values_list("id", flat=True)[:RESTORED_AT_ONCE])
-    if not ids:
-        runs.note_restored(run, items=at["items"], already_there=at["already_there"], actor=job.requested_by, now=now)
-        return Step(finished=True, cursor=at, done=at["items"])
-    with transaction.atomic():
-        restored = archive.restore(ids, now=now)
-        Run.objects.filter(pk=run.pk).update(restored=F("restored") + restored.items)
-    at |= {"last": ids[-1], "items": at["items"] + restored.items, "already_there": at["already_there"] + restored.already_there}
-    return Step(finished=False, cursor=at, done=at["items"], total=run.removed)
+    step = restoring.put_back(job, Archived.objects.of_run(run.number, run.container), now=now)
+    if step.finished:
+        counts = {name: step.cursor[name] for name in ("items", "already_there", "refused")}
+        runs.note_restored(run, **counts, actor=job.requested_by, now=now)
+    return step
+
+
+@job(restoring.RESTORE_USER)
+def put_back_of_user(job: JobView, *, now: datetime) -> Step:
+    """Some of what the archive has of one user."""
+    return restoring.user_step(job, now=now)
 
 
 @job(inference.INFER, on_failed=inference.inference_failed)

@@ -9,13 +9,16 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_archive, visible_memories, visible_sessions
-from memadmin.lifecycle import restoring
+from memadmin.lifecycle import comeback, restoring
+from memadmin.pages import restores
+from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
@@ -52,7 +55,9 @@ def user_history(request: PersonRequest, uid: UUID) -> HttpResponse:
 @may("memory.view")
 def user_archive(request: PersonRequest, uid: UUID) -> HttpResponse:
     standing = standing_of(request.user, uid)
-    copies = Archived.objects.filter(subject=standing.subject)
+    days = Days.read(request.GET)
+    copies = restoring.copies_of(standing.subject, since=days.since)
+    copies = copies.none() if days.errors else copies
     page = slice_of(request, copies.annotate(key=Cast(F("id"), BigIntegerField())), key="key", descending=True)
     may_read = request.user.may(Right.MEMORY_READ_TEXT)
     shown = in_order(copies if may_read else copies.defer("payload"), page)
@@ -60,7 +65,9 @@ def user_archive(request: PersonRequest, uid: UUID) -> HttpResponse:
         "standing": standing,
         "subject": standing.subject,
         "rows": [{"copy": copy, "text": _text_of(copy) if may_read else None} for copy in shown],
-        "paging": paging(request, page, total=standing.subject.archived, noun="archived items"),
+        "paging": paging(request, page, total=copies.count() if days.first else standing.subject.archived, noun="archived items"),
+        "days": days,
+        "restoring": restoring.under_way(standing.subject),
         "may_read": may_read,
         "now": timezone.now(),
         "tab": "archive",
@@ -74,16 +81,15 @@ def archived_restore(request: PersonRequest, uid: UUID) -> HttpResponse:
     copy, now = visible_archive(request.user).filter(uid=uid).first(), timezone.now()
     if copy is None:
         return _restored_already(request, uid)
-    subject = Subject.objects.get(pk=copy.subject_id)
+    address = reverse("pages:user-archive", args=[Subject.objects.get(pk=copy.subject_id).uid])
     if copy.expires_at and copy.expires_at < now:
         problem(request, "Its last day in the archive has passed: it cannot be restored any more.")
-    elif restoring.restore_item(copy, actor=actor_of(request.user), now=now).items:
-        notice(
-            request, "Restored, with its score, uid and links. A limit that it is past evicts it again at the next run unless it is pinned."
-        )
-    else:
-        problem(request, "It has come back by itself meanwhile, so its newer form was left as it is.")
-    return redirect("pages:user-archive", subject.uid)
+        return redirect(address)
+    one = Archived.objects.filter(pk=copy.pk)
+    if request.POST.get("sure") != "yes" and comeback.look_ahead(one, now=now).warns:
+        return restores.ask(request, one, hidden={}, cancel=address, now=now)
+    restores.say(request, restoring.restore_item(copy, actor=actor_of(request.user), now=now))
+    return redirect(address)
 
 
 def _restored_already(request: PersonRequest, uid: UUID) -> HttpResponse:

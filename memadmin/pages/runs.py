@@ -26,7 +26,7 @@ from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVicti
 from memadmin.lifecycle.querysets import RunQuerySet
 from memadmin.lifecycle.states import WrongState
 from memadmin.lifecycle.warnings import NOUNS, warnings_of, why_nothing_runs
-from memadmin.pages import wording
+from memadmin.pages import restores, wording
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, wants_part
 from memadmin.pages.lists import in_order, paging, slice_of
@@ -154,6 +154,11 @@ def run_discard(request: PersonRequest, number: int) -> HttpResponse:
 @require_POST
 @may("run.restore")
 def run_restore(request: PersonRequest, number: int) -> HttpResponse:
+    """Ask first, with what comes back and what the next run would take again; then queue the restore."""
+    run, now = get_run(request, number), timezone.now()
+    if request.POST.get("sure") != "yes" and run.state in runs.ENDED:
+        copies = Archived.objects.of_run(number, run.container)
+        return restores.ask(request, copies, hidden={}, cancel=reverse("pages:run-detail", args=[number]), now=now)
     return _moved(request, number, runs.restore_run, said=f"What run {number} evicted is being put back.")
 
 
@@ -241,7 +246,7 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "ended": ended,
         "restoring": ended and Job.objects.live().filter(kind=runs.RESTORE, target=runs.target_of(run)).exists(),
         "refusal": _refusal(run, now=now),
-        "in_archive": Archived.objects.of_run(run.number).restorable(timezone.now()).count() if ended else 0,
+        "in_archive": Archived.objects.of_run(run.number, run.container).restorable(timezone.now()).count() if ended else 0,
     }
 
 

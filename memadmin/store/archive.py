@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -18,9 +18,10 @@ from django.db import connection, models, transaction
 
 from memadmin.store import counters, embeddings, suppression
 from memadmin.store.bulk import insert_rows
-from memadmin.store.models import Archived, Container, ItemType, LongTermMemory, Mode, Session, WorkingMemory
+from memadmin.store.models import Archived, Container, ItemType, LongTermMemory, Mode, Pin, Session, WorkingMemory
 from memadmin.store.said import texts_of
 
+PINNED_BEFORE = "pinned before it went to the archive; the reason was not kept"
 NOT_KEPT = {"id", "embedding", "embedding_model"}
 
 
@@ -35,19 +36,22 @@ class ArchiveNote:
 
 @dataclass(frozen=True, slots=True)
 class Restored:
+    """How many came back, how many were there again already, how many were refused, and how many of each run came back."""
+
     items: int
     already_there: int
     refused: int = 0  # erased since: they stay in the archive until somebody decides
+    by_run: Mapping[int, int] = field(default_factory=dict)
 
 
-def pack(row: Mapping[str, Any], working: Sequence[Mapping[str, Any]] = ()) -> bytes:
-    """Return the compressed copy of a row, for a session with its working memories."""
-    body = {"row": _plain(row), "working": [_plain(memory) for memory in working]}
+def pack(row: Mapping[str, Any], working: Sequence[Mapping[str, Any]] = (), pin: Mapping[str, Any] | None = None) -> bytes:
+    """Return the compressed copy of a row, for a session with its working memories. Only an import brings copies that have a pin."""
+    body = {"row": _plain(row), "working": [_plain(memory) for memory in working], **({"pin": dict(pin)} if pin else {})}
     return zlib.compress(json.dumps(body, default=_text, ensure_ascii=False).encode())
 
 
 def unpack(payload: bytes | memoryview) -> dict[str, Any]:
-    """Return {"row": …, "working": […]} with times and uids as text."""
+    """Return {"row": …, "working": […]}, for a pinned item also "pin", with times and uids as text."""
     body: dict[str, Any] = json.loads(zlib.decompress(payload))
     return body
 
@@ -58,7 +62,7 @@ def _plain(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _text(value: object) -> str:
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, UUID):
         return str(value)
@@ -108,9 +112,12 @@ def restore(archived_ids: Sequence[int], *, now: datetime) -> Restored:
         if copy.item_type == ItemType.SESSION:
             _restore_session(copy, moves)
         moves.add(copy.subject_id, archived=-1)
+    _restore_pins(returning, now=now)
     Archived.objects.filter(id__in=[copy.pk for copy in returning])._raw_delete(connection.alias)
     moves.apply()
-    return Restored(items=len(returning), already_there=len(found) - len(returning) - len(erased), refused=len(erased))
+    by_run = Counter(copy.run_number for copy in returning if copy.run_number is not None)
+    already_there = len(found) - len(returning) - len(erased)
+    return Restored(items=len(returning), already_there=already_there, refused=len(erased), by_run=by_run)
 
 
 def _erased(copies: Sequence[Archived], *, now: datetime) -> set[int]:
@@ -165,7 +172,8 @@ def _restore_session(copy: Archived, moves: counters.Moves) -> None:
     session = {**_row(Session, body["row"]), **_bound(copy)}
     insert_rows(Session, [session])
     key = Session.objects.values_list("id", flat=True).get(uid=session["uid"], subject=session["subject_id"])
-    working = [_row(WorkingMemory, {**row, "session_id": key, **_bound(copy)}) for row in body["working"]]
+    rows = [_row(WorkingMemory, {**row, "session_id": key, **_bound(copy)}) for row in body["working"]]
+    working = _missing(rows, session["subject_id"])
     insert_rows(WorkingMemory, working)
     messages = sum(row["message_count"] for row in working)
     moves.add(session["subject_id"], sessions=1, pinned_sessions=int(session["pinned"]), working=len(working), messages=messages)
@@ -174,6 +182,33 @@ def _restore_session(copy: Archived, moves: counters.Moves) -> None:
 def _bound(copy: Archived) -> dict[str, bool]:
     """What binds the copy binds what comes out of it."""
     return {"held": copy.held, "restricted": copy.restricted}
+
+
+def _missing(working: Sequence[dict[str, Any]], subject_id: int) -> list[dict[str, Any]]:
+    """Return what is not there yet. A message that came back by itself keeps its newer form, and its session if it has one now."""
+    uids = [row["uid"] for row in working]
+    there = WorkingMemory.objects.with_uids(uids).filter(subject_id=subject_id)
+    present = set(there.values_list("uid", flat=True))
+    if present:
+        there.filter(session__isnull=True).update(session_id=working[0]["session_id"])
+    return [row for row in working if row["uid"] not in present]
+
+
+def _restore_pins(copies: Sequence[Archived], *, now: datetime) -> None:
+    """A copy that was pinned when it went comes back with its pin, so that the flag is no flag without a reason."""
+    pinned = [(copy, body) for copy in copies if (body := unpack(copy.payload))["row"].get("pinned")]
+    for copy, body in pinned:
+        pin = body.get("pin") or {"reason": PINNED_BEFORE, "actor": "system/archive", "created_at": now.isoformat(), "review_on": None}
+        Pin.objects.create(
+            container_id=copy.container_id,
+            subject_id=copy.subject_id,
+            target_type=copy.item_type,
+            target_uid=copy.uid,
+            reason=pin["reason"],
+            actor=pin["actor"],
+            created_at=datetime.fromisoformat(pin["created_at"]),
+            review_on=pin["review_on"] and date.fromisoformat(pin["review_on"]),
+        )
 
 
 def _row(model: type[models.Model], stored: Mapping[str, Any]) -> dict[str, Any]:

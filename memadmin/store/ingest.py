@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -284,7 +284,10 @@ class _Batch:
         self._write_sources({uid: copy.item for uid, copy in items.items() if isinstance(copy.item, IncomingMemory)})
 
     def _archived_row(self, uid: uuid.UUID, copy: IncomingArchived) -> dict[str, Any]:
-        row = self._memory_row(uid, copy.item) if isinstance(copy.item, IncomingMemory) else self._row(Session, copy.item, uid)
+        if isinstance(copy.item, IncomingMemory):
+            row = self._memory_row(uid, copy.item)
+        else:
+            row = self._row(Session, copy.item, uid, pinned=copy.item.pin is not None)
         working = [
             self._row(WorkingMemory, item, item.uid or self._uid_of(item), session_id=None, message_count=len(item.messages))
             for item in copy.working
@@ -294,7 +297,7 @@ class _Batch:
             "container_id": self.container.pk,
             "subject_id": row["subject_id"],
             "item_type": copy.item.item_type,
-            "payload": pack(row, working),
+            "payload": pack(row, working, asdict(copy.item.pin) if copy.item.pin else None),
             "reason": copy.reason,
             "run_number": copy.run_number,
             "archived_at": copy.archived_at,

@@ -57,13 +57,19 @@ class SubjectQuerySet(models.QuerySet[Any]):
         return {name: value or 0 for name, value in sums.items()}
 
 
+def still_restorable(now: datetime) -> Q:
+    """Return the condition for archived copies whose last day has not passed."""
+    return Q(expires_at__isnull=True) | Q(expires_at__gte=now)
+
+
 class ArchivedQuerySet(models.QuerySet[Any]):
-    def of_run(self, number: int) -> Self:
-        return self.filter(run_number=number)
+    def of_run(self, number: int, container: Container) -> Self:
+        """What a run evicted. An imported copy may carry the number that a run of another installation had: it is in another container."""
+        return self.filter(run_number=number, container=container)
 
     def restorable(self, now: datetime) -> Self:
         """Whose last day has not passed, although the copy may still be there."""
-        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gte=now))
+        return self.filter(still_restorable(now))
 
 
 class ItemQuerySet(models.QuerySet[Any]):

@@ -180,7 +180,7 @@ def test_a_second_click_on_restore_says_that_it_is_restored_already(run):
     carry_out(run)
     client = editor()
     for copy in (Archived.objects.filter(item_type="long-term").first(), Archived.objects.get(item_type="sessions")):
-        client.post(url("archived-restore", copy.uid))
+        client.post(url("archived-restore", copy.uid), {"sure": "yes"})
 
         second = client.post(url("archived-restore", copy.uid), follow=True)
 

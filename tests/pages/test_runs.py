@@ -68,8 +68,12 @@ def test_a_started_run_is_followed_to_its_end_and_restored_from_its_page(run):
     carry_out()
 
     ended = text_of(client.get(url("run-detail", run.number)))
-    client.post(url("run-restore", run.number))
+    asked = text_of(client.post(url("run-restore", run.number)))
+    client.post(url("run-restore", run.number), {"sure": "yes"})
     carry_out("restore-run")
+
+    assert "Restore 6 items" in asked
+    assert "6 of them are past an age or a time to live: the next run would evict them again" in asked
 
     assert 'hx-trigger="every 2s"' in waiting
     assert "Evicted 6" in ended
@@ -161,9 +165,11 @@ def test_one_item_can_be_restored_from_its_users_archive(run):
     carry_out()
     copy = Archived.objects.filter(item_type="long-term").first()
 
-    response = client.post(url("archived-restore", copy.uid), follow=True)
+    asked = text_of(client.post(url("archived-restore", copy.uid)))
+    response = client.post(url("archived-restore", copy.uid), {"sure": "yes"}, follow=True)
 
-    assert "Restored, with its score" in text_of(response)
+    assert "1 of them is past an age or a time to live" in asked
+    assert "Restored 1 item, with score, uid and links" in text_of(response)
     assert LongTermMemory.objects.filter(uid=copy.uid).exists()
 
 

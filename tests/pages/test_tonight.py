@@ -92,7 +92,7 @@ def test_a_restore_under_way_is_followed_and_not_offered_again():
     fill(container, 5)
     run = carry_out(preview(container))
     client = editor()
-    client.post(url("run-restore", run.number))
+    client.post(url("run-restore", run.number), {"sure": "yes"})
 
     under_way = text_of(client.get(url("run-progress", run.number), headers=HTMX))
     Job.objects.all().delete()

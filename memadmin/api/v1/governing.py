@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,7 @@ from memadmin.api.v1 import inputs, paging, rendering, shapes
 from memadmin.api.v1.base import ApiView, check_all_access, principal_of, valid, whole_container
 from memadmin.api.v1.idempotency import Done, answer_once
 from memadmin.api.v1.problems import Conflict
-from memadmin.lifecycle import planning, restoring, runs
+from memadmin.lifecycle import comeback, planning, restoring, runs
 from memadmin.lifecycle.models import Run, RunKept, RunVictim, Trigger
 from memadmin.store import policies
 from memadmin.store.models import Archived, Container, PolicyVersion, Subject
@@ -166,6 +167,44 @@ class Archive(ApiView):
         return paging.listed(paging.in_order(rows, page), page, rendering.archived)
 
 
+class ArchiveRestoreSeveral(ApiView):
+    answers_once = False
+    scopes = {"POST": Scope.RETENTION_RESTORE}
+
+    @extend_schema(request=inputs.RestoreSeveral, responses={200: shapes.RestoredSeveral})
+    def post(self, request: Request, cid: str) -> Response:
+        """Put back named items at once, or have a worker put back all that a user has in the archive (`since` a time).
+
+        Where the next run would evict items again, or a user gets over a cap, nothing happens without `force`: the answer has the numbers.
+        """
+        container, given = whole_container(request, cid), valid(inputs.RestoreSeveral, request.data)
+        copies: QuerySet[Archived] = Archived.objects.filter(container=container)
+        subject = None
+        if "uids" in given:
+            copies = copies.filter(uid__in=given["uids"])
+        else:
+            subject = Subject.objects.of_container(container).filter(user_id=given["user_id"]).first()
+            copies = restoring.copies_of(subject, since=given.get("since")) if subject else copies.none()
+        found = comeback.look_ahead(copies, now=self.now)
+        if not found.items:
+            raise exceptions.NotFound("The archive has nothing of that which can be restored.")
+        if found.warns and not given["force"]:
+            raise Conflict(comeback.in_words(found), code="over_limit")
+        return self._restore(request, subject, copies, found, since=given.get("since"))
+
+    def _restore(
+        self, request: Request, subject: Subject | None, copies: QuerySet[Archived], found: comeback.Comeback, *, since: datetime | None
+    ) -> Response:
+        actor = principal_of(request).actor
+        numbers = {"coming": found.items - found.there, "past_limits": found.past, "would_go_again": found.again, "expired": found.expired}
+        if subject is not None:
+            restoring.restore_user(subject, since=since, actor=actor, now=self.now)
+            return Response({"queued": True, "items": 0, "already_there": found.there, "refused": 0, **numbers})
+        restored = restoring.restore_items(list(copies), actor=actor, now=self.now)
+        counted = {name: getattr(restored, name) for name in ("items", "already_there", "refused")}
+        return Response({"queued": False, **counted, **numbers})
+
+
 class ArchiveRestore(ApiView):
     answers_once = False
     scopes = {"POST": Scope.RETENTION_RESTORE}
@@ -180,7 +219,7 @@ class ArchiveRestore(ApiView):
         if copy is None:
             raise exceptions.NotFound
         restored = restoring.restore_item(copy, actor=principal_of(request).actor, now=self.now)
-        return Response({"items": restored.items, "already_there": restored.already_there})
+        return Response({"items": restored.items, "already_there": restored.already_there, "refused": restored.refused})
 
 
 def user_uids(subjects: Any) -> dict[int, UUID]:

@@ -137,6 +137,22 @@ class Refusal(Input):
     reason = serializers.CharField(max_length=2_000)
 
 
+class RestoreSeveral(Input):
+    """Either `uids`, or a `user_id` (null: what is nobody's in particular); `since` narrows to what was evicted then or later."""
+
+    uids = serializers.ListField(child=serializers.UUIDField(), required=False, min_length=1, max_length=MOST_LISTED)
+    user_id = Id(required=False, allow_null=True, allow_blank=True)
+    since = Time(required=False)
+    force = serializers.BooleanField(required=False, default=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        if ("uids" in attrs) == ("user_id" in attrs):
+            raise serializers.ValidationError("Name either uids or a user_id.")
+        if "uids" in attrs and "since" in attrs:
+            raise serializers.ValidationError({"since": ["It narrows the archive of a user, not named items."]})
+        return attrs
+
+
 class NewWebhook(Input):
     """`containers`: of which to tell; without them, of all that there are and will be."""
 

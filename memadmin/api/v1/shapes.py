@@ -265,8 +265,21 @@ class ArchivedShape(serializers.Serializer[Any]):
 
 
 class RestoredShape(serializers.Serializer[Any]):
+    """`refused`: erased on request since, and not put back."""
+
     items = serializers.IntegerField()
     already_there = serializers.IntegerField()
+    refused = serializers.IntegerField()
+
+
+class RestoredSeveral(RestoredShape):
+    """`queued`: a worker puts them back. `would_go_again`: at least so many the next run evicts, these or others in their place."""
+
+    queued = serializers.BooleanField()
+    coming = serializers.IntegerField()
+    past_limits = serializers.IntegerField()
+    would_go_again = serializers.IntegerField()
+    expired = serializers.IntegerField()
 
 
 class WebhookShape(serializers.Serializer[Any]):

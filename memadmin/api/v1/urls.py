@@ -35,6 +35,7 @@ urlpatterns = [
     path(f"{ONE}/preview", governing.Preview.as_view()),
     path(f"{ONE}/runs", governing.Runs.as_view()),
     path(f"{ONE}/archive", governing.Archive.as_view()),
+    path(f"{ONE}/archive/restore", governing.ArchiveRestoreSeveral.as_view()),
     path(f"{ONE}/archive/<uuid:uid>/restore", governing.ArchiveRestore.as_view()),
     path(f"{BASE}/runs/<int:number>", governing.OneRun.as_view()),
     path(f"{BASE}/runs/<int:number>/victims", governing.Victims.as_view()),

@@ -1,0 +1,169 @@
+"""What comes of putting archived items back, in numbers: whom it brings over a cap, and what the next run would take again.
+
+It reads only. Copies are opened to look at dates and tokens, so at most LOOKED_AT of them; beyond that the numbers are lower bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import Count, Q, QuerySet
+
+from memadmin.lifecycle.warnings import Warned, why_nothing_runs
+from memadmin.store import policies
+from memadmin.store.archive import unpack
+from memadmin.store.models import Archived, Container, ItemType, LongTermMemory, Session, Subject
+from memadmin.store.querysets import still_restorable
+from retention.rules import MemoryType, RelevanceRule, RetentionPolicy
+
+LOOKED_AT = 5_000
+USERS_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class UserOver:
+    """One user whom the restore brings over a cap. Numbers without those that come back and are past an age or a TTL."""
+
+    subject: Subject
+    held: int
+    held_tokens: int
+    coming: int
+    coming_tokens: int
+    max_records: int | None
+    max_tokens: int | None
+
+    @property
+    def too_many(self) -> int:
+        """At least so many the next run evicts for the cap of memories, besides what it would evict anyway."""
+        return _beyond(self.held + self.coming, self.max_records) - _beyond(self.held, self.max_records)
+
+    @property
+    def too_heavy(self) -> int:
+        """By so many tokens more than now the user is over the cap of tokens."""
+        return _beyond(self.held_tokens + self.coming_tokens, self.max_tokens) - _beyond(self.held_tokens, self.max_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class Comeback:
+    """The numbers. `past` are past an age or a TTL of the policy in force; `expired` past their last day in the archive."""
+
+    items: int = 0
+    memories: int = 0
+    sessions: int = 0
+    users: int = 0
+    expired: int = 0
+    there: int = 0
+    past: int = 0
+    over: tuple[UserOver, ...] = ()
+    looked_at: int = 0
+    containers: tuple[Container, ...] = ()
+    blocked: Warned | None = None
+
+    @property
+    def again(self) -> int:
+        """At least so many of them, or others in their place, would go at the next run."""
+        return self.past + sum(user.too_many for user in self.over)
+
+    @property
+    def warns(self) -> bool:
+        return bool(self.past or self.over)
+
+    @property
+    def whole(self) -> bool:
+        """Whether every copy was looked at."""
+        return self.looked_at >= self.items
+
+
+def look_ahead(copies: QuerySet[Archived], *, now: datetime) -> Comeback:
+    """Return what comes of putting these copies back now."""
+    coming = copies.filter(still_restorable(now))
+    memories = Q(item_type=ItemType.LONG_TERM)
+    sums = coming.aggregate(
+        items=Count("id"),
+        memories=Count("id", filter=memories),
+        sessions=Count("id", filter=~memories),
+        users=Count("subject", distinct=True),
+    )
+    by_container: dict[int, list[Archived]] = {}
+    page = list(coming.order_by("id")[:LOOKED_AT])
+    for copy in page:
+        by_container.setdefault(copy.container_id, []).append(copy)
+    containers = tuple(Container.objects.filter(pk__in=by_container).order_by("id"))
+    parts = [_of_container(container, by_container[container.pk], now=now) for container in containers]
+    found = Comeback(**sums, expired=copies.count() - sums["items"], looked_at=len(page), containers=containers)
+    blocked = [why for container in containers if (why := why_nothing_runs(container))]
+    return replace(
+        found,
+        there=_there(page),
+        past=sum(part.past for part in parts),
+        over=tuple(sorted((user for part in parts for user in part.over), key=lambda user: (-user.too_many, user.subject.pk))),
+        blocked=blocked[0] if len(blocked) == len(containers) and blocked else None,
+    )
+
+
+def in_words(found: Comeback) -> str:
+    """Say in one sentence, without names, why to think again."""
+    parts = [f"{found.past:,} past an age or a time to live"] if found.past else []
+    parts += [f"{len(found.over):,} user{'' if len(found.over) == 1 else 's'} over a cap"] if found.over else []
+    them = f"{found.items:,} would come back"
+    again = f"the next run would evict at least {found.again:,} again"
+    return f"{them}, with {' and '.join(parts)}: {again}. Pin what must stay, or raise the limit."
+
+
+def _there(page: Iterable[Archived]) -> int:
+    """Return how many are in the store again."""
+    uids = [copy.uid for copy in page]
+    return LongTermMemory.objects.with_uids(uids).count() + Session.objects.with_uids(uids).count()
+
+
+@dataclass(slots=True)
+class _Part:
+    past: int = 0
+    over: list[UserOver] = field(default_factory=list)
+
+
+def _of_container(container: Container, copies: Iterable[Archived], *, now: datetime) -> _Part:
+    policy = policies.current(container)
+    if policy is None:
+        return _Part()
+    part, coming = _Part(), dict[int, tuple[int, int]]()
+    for copy in copies:
+        row = unpack(copy.payload)["row"]
+        if _is_past(row, copy.item_type, policy, now=now):
+            part.past += 1
+        elif copy.item_type == ItemType.LONG_TERM:
+            items, tokens = coming.get(copy.subject_id, (0, 0))
+            coming[copy.subject_id] = items + 1, tokens + int(row.get("tokens") or 0)
+    if policy.relevance is not None:
+        part.over = list(_over(policy.relevance, coming))
+    return part
+
+
+def _over(rule: RelevanceRule, coming: dict[int, tuple[int, int]]) -> Iterator[UserOver]:
+    for subject in Subject.objects.filter(pk__in=coming).order_by("pk"):
+        items, tokens = coming[subject.pk]
+        held, weight = subject.long_term, subject.tokens
+        user = UserOver(subject, held, weight, items, tokens, rule.max_records, rule.max_tokens)
+        if user.too_many or user.too_heavy:
+            yield user
+
+
+def _is_past(row: dict[str, Any], item_type: str, policy: RetentionPolicy, *, now: datetime) -> bool:
+    """Whether a limit of the policy takes the item for its dates. A pin that comes back with it keeps it."""
+    if row.get("pinned"):
+        return False
+    memory_type = MemoryType.SESSIONS if item_type == ItemType.SESSION else MemoryType.LONG_TERM
+    ttl = policy.relevance.ttl if policy.relevance and memory_type is MemoryType.LONG_TERM else None
+    limits = [(row.get("last_updated_at"), policy.rule(memory_type).age_limit), (row.get("created_at"), ttl)]
+    return any(_is_older(since, limit, now=now) for since, limit in limits)
+
+
+def _is_older(since: str | None, limit: timedelta | None, *, now: datetime) -> bool:
+    return since is not None and limit is not None and datetime.fromisoformat(since) < now - limit
+
+
+def _beyond(held: int, cap: int | None) -> int:
+    return 0 if cap is None else max(0, held - cap)

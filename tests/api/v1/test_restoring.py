@@ -1,0 +1,60 @@
+import pytest
+
+from memadmin.jobs.models import Job
+from memadmin.jobs.runner import run_inline
+from memadmin.store.models import Archived, LongTermMemory
+from tests.api.v1.calls import caller_of, problem, said
+from tests.factories import NOON, subject_of
+from tests.runs import a_policy, assert_store_agrees, carry_out, fill, governed, preview, publish
+
+pytestmark = pytest.mark.django_db
+RESTORE = "/containers/c1/archive/restore"
+
+
+@pytest.fixture
+def api(db):
+    return caller_of("root", all_access=True)
+
+
+@pytest.fixture
+def container(db, time_machine):
+    time_machine.move_to(NOON, tick=False)
+    container = governed(a_policy(relevance={"max_records": 3}), external_id="c1")
+    fill(container, 6)
+    carry_out(preview(container))
+    return container
+
+
+def test_all_of_a_user_comes_back_by_a_worker_once_it_is_forced(api, container):
+    refused = problem(api.post(RESTORE, {"user_id": "ann"}))
+    queued = said(api.post(RESTORE, {"user_id": "ann", "force": True}))
+    run_inline(Job.objects.get(kind="restore-user"), now=NOON)
+
+    assert refused[:2] == (409, "over_limit")
+    assert (queued["queued"], queued["coming"], queued["would_go_again"]) == (True, 3, 3)
+    assert subject_of(container).long_term == 6
+    assert_store_agrees()
+
+
+def test_named_items_come_back_at_once(api, container):
+    publish(container, a_policy(relevance={"max_records": 500}))
+    uids = [item["uid"] for item in said(api.get("/containers/c1/archive"))["items"]][:2]
+
+    done = said(api.post(RESTORE, {"uids": uids}))
+
+    assert (done["queued"], done["items"], done["would_go_again"]) == (False, 2, 0)
+    assert (Archived.objects.count(), LongTermMemory.objects.count()) == (1, 5)
+    assert api.post(RESTORE, {"uids": uids}).status_code == 404
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"uids": [], "force": True}, {"uids": ["x"]}, {"user_id": "ann", "uids": []}, {"user_id": "ann", "since": "x"}]
+)
+def test_a_wish_that_cannot_be_read_is_refused(api, container, body):
+    assert problem(api.post(RESTORE, body))[0] == 400
+
+
+def test_nobody_known_and_nothing_archived_are_not_found(api, container):
+    assert api.post(RESTORE, {"user_id": "eve", "force": True}).status_code == 404
+    assert api.post(RESTORE, {"user_id": None}).status_code == 404
+    assert problem(caller_of("ana", containers=[container]).post(RESTORE, {"user_id": "ann"}))[0] == 403
