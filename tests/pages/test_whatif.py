@@ -106,7 +106,7 @@ def test_caps_show_what_stays_and_which_recalls_would_still_have_been_answered(c
 
     assert status == 200
     assert re.search(r'2 <span class="badge[^>]+>this policy</span></th> <td[^>]+>3</td><td[^>]+>30</td>', page)
-    assert re.search(r'>(?:<span.*?</span>)?no cap</th> <td[^>]+>6</td><td[^>]+>60</td><td[^>]+>0</td>', page)
+    assert re.search(r">(?:<span.*?</span>)?no cap</th> <td[^>]+>6</td><td[^>]+>60</td><td[^>]+>0</td>", page)
     assert "Recalls: 2 of the last 30 days, of 2 users" in page
 
 
