@@ -65,7 +65,10 @@ class Action(models.TextChoices):
     RUN_FINISHED = "run.finished", "A retention run came to its end"
     RUN_FAILED = "run.failed", "A retention run stopped with an error"
     RUN_CANCELLED = "run.cancelled", "A retention run was called off"
-    WORKING_TIDIED = "working.tidied", "Working memories past their time, or whose session had gone, were removed at night"
+    WORKING_TIDIED = (
+        "working.tidied",
+        "Working memories past their time, or whose session had gone, were removed at night (until runs began to name them)",
+    )
     RUN_RESTORED = "run.restored", "What a run evicted was put back from the archive"
     RUN_LIST_DROPPED = "run.list_dropped", "The list of victims of a run that ended long ago was dropped; its numbers stay"
     USER_RESTORED = "user.restored", "What the archive had of a user was put back"

@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Count
 
 from memadmin.lifecycle.exceptions import differing_sql, is_back_sql
-from memadmin.lifecycle.items import SOURCES
+from memadmin.lifecycle.items import RULED, SOURCES
 from memadmin.lifecycle.models import ItemKind, Kept, Run, RunKept, RunState
 
 
@@ -44,7 +44,7 @@ def drift_of(run: Run) -> Drift:
 
 def added_since(run: Run) -> int:
     """Return how many items of the limited types the container got since the run was planned. Victims that came back are none of them."""
-    return sum(_added(run, kind) for kind in SOURCES)
+    return sum(_added(run, source.kind) for source in RULED)
 
 
 def _added(run: Run, kind: ItemKind) -> int:

@@ -13,12 +13,12 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from memadmin.lifecycle import ranges
+from memadmin.lifecycle import housekeeping, planning, ranges
 from memadmin.lifecycle.exceptions import Stretch, record_kept
 from memadmin.lifecycle.models import ItemKind, Run, RunRange, RunState
 from memadmin.lifecycle.states import WrongState
 from memadmin.lifecycle.warnings import Warned, why_nothing_runs
-from memadmin.store import policies, removal
+from memadmin.store import removal
 from memadmin.store.removal import ArchiveNote, Chosen, Removed
 from retention.victims import Reason
 
@@ -76,6 +76,8 @@ def _batch(number: int, *, now: datetime, size: int | None, wait: bool) -> Batch
         run.refresh_from_db(fields=["cursor"])
         return Batch(removed=0, kept=0, done=run.cursor, planned=run.planned)
     kind = ItemKind(part.item_kind)
+    if kind is ItemKind.WORKING and planning.terms_have_changed(run):
+        raise Stopped(Warned("terms_changed", "The rules for working memories have changed since the preview."))
     stretch = Stretch(run, kind, behind=part.cursor, last=min(part.cursor + (size or batch_size(run, kind)), part.last))
     removed, kept = _remove(stretch, archive=_archive_note(run, now=now))
     RunRange.objects.filter(pk=part.pk).update(cursor=stretch.last)
@@ -92,8 +94,7 @@ def _may_go_on(run: Run) -> None:
     blocked = why_nothing_runs(run.container)
     if blocked:
         raise Stopped(blocked)
-    published = policies.published(run.container)
-    if published is None or published.digest != run.policy_digest:
+    if housekeeping.digest_in_force(run.container) != run.policy_digest:
         raise Stopped(Warned("policy_changed", "Another policy was published since the run began."))
 
 
@@ -138,7 +139,7 @@ def _removed(stretch: Stretch, *, archive: ArchiveNote | None) -> Removed:
         return removal.remove_sessions(chosen, archive=archive)
     if stretch.kind is ItemKind.LONG_TERM:
         return removal.remove_long_term(chosen, archive=archive)
-    return removal.remove_history(chosen)
+    return removal.remove_working(chosen) if stretch.kind is ItemKind.WORKING else removal.remove_history(chosen)
 
 
 def chosen_of(stretch: Stretch) -> Chosen:

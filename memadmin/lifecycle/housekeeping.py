@@ -1,50 +1,36 @@
-"""Working memories that no session carries away: those of containers without sessions, and those whose session has gone.
+"""What a container goes by for working memories that no session carries away: those of containers without sessions, those whose session
+has gone, and those that name nobody.
 
-Source: OpenSearch memory retention, working memory TTL and orphan sweep. Only containers with a policy in force are looked at. What
-names no session, user or agent at all is unattributed: it is shown to people, and no rule takes it.
+Source: OpenSearch memory retention, working memory TTL and orphan sweep. The TTL needs no policy, only that the container is not opted
+out; orphans are looked for where a policy has a limit. What names no session, user or agent goes only where the container opted in.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
-
-from memadmin.audit import log
-from memadmin.audit.actions import Action
 from memadmin.store import configuration, policies
-from memadmin.store.models import Container, ItemType, PolicyState, Session, WorkingMemory
-from memadmin.store.removal import remove_by_hand
-from retention.policy import RetentionPolicy
+from memadmin.store.models import Container, PolicyState
+from retention.orphans import Terms
+from retention.policy import RetentionPolicy, digest
 
-AT_ONCE = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """What housekeeping would remove now."""
-
-    ttl: int = 0
-    orphan: int = 0
+NO_POLICY = RetentionPolicy()  # what a container without a policy is judged by: only the TTL of working memories acts
+NO_POLICY_DIGEST = digest(NO_POLICY)
 
 
-def estimate(container: Container, *, now: datetime) -> Kept:
-    """Count what would go. Writes nothing."""
-    return Kept(ttl=_expired(container, now=now).count(), orphan=_orphans(container, now=now).count())
-
-
-def tidy(container: Container, *, actor: str, now: datetime) -> bool:
-    """Remove some of what has had its time, and return True when nothing is left. The first visit only starts the clock for orphans."""
-    if _starts_the_clock(container, now=now):
-        return True
-    for rule, rows in (("ttl", _expired(container, now=now)), ("orphan", _orphans(container, now=now))):
-        ids = list(rows.order_by("created_at", "pk").values_list("pk", flat=True)[:AT_ONCE])
-        if ids:
-            _remove(container, ids, rule=rule, actor=actor, now=now)
-            return False
-    return True
+def terms_of(container: Container, policy: RetentionPolicy) -> Terms:
+    """Return what the container goes by if the policy were in force."""
+    settings = configuration.values()
+    if not container.sessions_enabled:
+        return Terms(ttl=_limit(settings["working_memory_ttl_days"]))
+    if not has_limits(policy):
+        return Terms()
+    return Terms(
+        orphan_age=timedelta(days=settings["orphan_ttl_days"]),
+        baseline_at=container.orphan_baseline_at,
+        unattributed=container.removes_unattributed,
+    )
 
 
 def has_limits(policy: RetentionPolicy) -> bool:
@@ -53,43 +39,33 @@ def has_limits(policy: RetentionPolicy) -> bool:
     return limited or policy.relevance is not None
 
 
-def grace_is_over(container: Container, *, now: datetime) -> bool:
-    """Whether orphans have been looked for long enough to be taken."""
-    return container.orphan_baseline_at is not None and now >= container.orphan_baseline_at + _grace()
+def acts_without_a_policy(container: Container) -> bool:
+    """Whether working memories of a container expire although no policy was ever set for it."""
+    return container.policy_state == PolicyState.NEVER_SET and terms_of(container, NO_POLICY).ttl is not None
 
 
-def _grace() -> timedelta:
-    return timedelta(days=configuration.value("orphan_ttl_days"))
+def digest_in_force(container: Container) -> str | None:
+    """Return the digest of what a run of the container goes by: the published policy, or none at all; None where nothing may run."""
+    published = policies.published(container)
+    if published is not None:
+        return published.digest
+    return NO_POLICY_DIGEST if acts_without_a_policy(container) else None
 
 
-@transaction.atomic
-def _remove(container: Container, ids: list[int], *, rule: str, actor: str, now: datetime) -> None:
-    gone = remove_by_hand(ItemType.WORKING, ids)
-    target = f"containers/{container.uid}"
-    log.append(Action.WORKING_TIDIED, actor=actor, target=target, at=now, reason_code=rule, counts={"working": gone.items})
-
-
-def _starts_the_clock(container: Container, *, now: datetime) -> bool:
+def start_clock(container: Container, policy: RetentionPolicy, *, now: datetime) -> None:
     """Note when orphans of the container were first looked for; it never moves again."""
-    if not container.sessions_enabled or container.policy_state != PolicyState.SET or container.orphan_baseline_at is not None:
-        return False
-    Container.objects.filter(pk=container.pk, orphan_baseline_at__isnull=True).update(orphan_baseline_at=now)
-    return True
+    if container.sessions_enabled and has_limits(policy):
+        Container.objects.filter(pk=container.pk, orphan_baseline_at__isnull=True).update(orphan_baseline_at=now)
 
 
-def _expired(container: Container, *, now: datetime) -> QuerySet[WorkingMemory]:
-    days = configuration.value("working_memory_ttl_days")
-    rows = WorkingMemory.objects.filter(container=container)
-    if container.sessions_enabled or days <= 0 or container.policy_state != PolicyState.SET:
-        return rows.none()
-    return rows.filter(created_at__lt=now - timedelta(days=days))
+def as_json(terms: Terms) -> dict[str, Any]:
+    """Return the terms as a run keeps them. The baseline is left out: once set, it never moves."""
+    return {"ttl_days": _days(terms.ttl), "orphan_days": _days(terms.orphan_age), "unattributed": terms.unattributed}
 
 
-def _orphans(container: Container, *, now: datetime) -> QuerySet[WorkingMemory]:
-    rows = WorkingMemory.objects.filter(container=container)
-    policy = policies.current(container)
-    if not container.sessions_enabled or policy is None or not has_limits(policy) or not grace_is_over(container, now=now):
-        return rows.none()
-    session = Session.objects.filter(container=container, external_id=OuterRef("session_ref"))
-    lost = rows.filter(session__isnull=True, session_ref__isnull=False, created_at__lt=now - _grace())
-    return lost.filter(~Exists(session))
+def _limit(days: int) -> timedelta | None:
+    return timedelta(days=days) if days > 0 else None
+
+
+def _days(length: timedelta | None) -> int | None:
+    return None if length is None else length.days

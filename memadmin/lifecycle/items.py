@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from django.db import connection
 
 from memadmin.lifecycle.models import ItemKind
+from memadmin.store.lost import LOST
 from retention.victims import AgeFrom
 
 
@@ -63,8 +64,19 @@ SOURCES: Mapping[ItemKind, Source] = {
             stored="history",
             pinned="0",
         ),
+        Source(
+            kind=ItemKind.WORKING,
+            table="store_workingmemory",
+            age_from=AgeFrom.CREATED,
+            exempt="m.held",
+            exposed=f"NOT m.held AND {LOST}",
+            counter="working",
+            stored="working",
+            pinned="0",
+        ),
     )
 }
+RULED = tuple(source for kind, source in SOURCES.items() if kind is not ItemKind.WORKING)  # types that a rule can be set for
 
 
 def moment_sql(moment: datetime) -> str:

@@ -1,24 +1,29 @@
 """The night: container after container, one at a time, each planned and then carried out as a run of its own.
 
-An error in one container is recorded with its run, and the next one begins. Then working memories go that no session carries away,
-copies whose last day in the archive is over, previews that nobody started, and the lists of victims of runs that ended long ago.
+An error in one container is recorded with its run, and the next one begins. Then copies go whose last day in the archive is over,
+previews that nobody started, and the lists of victims of runs that ended long ago.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.db.models import Q
+
+from memadmin.jobs.models import Job
 from memadmin.jobs.parts import do_part
 from memadmin.lifecycle import approval, dropping, housekeeping, planning, runs
 from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.lifecycle.stepping import advance
 from memadmin.store import configuration, defaults, policies, removal
 from memadmin.store.models import Archived, Container, PolicyState
+from memadmin.store.querysets import ContainerQuerySet
 
+KIND = "nightly"
 ACTOR = "job/nightly"
 COPIES_AT_ONCE = 1_000
 LONGEST_NAP = 5.0  # seconds of a pause that one step sleeps
@@ -33,11 +38,11 @@ class Place:
     run: int | None = None
     pause_until: str | None = None
     done: int = 0
-    tidied: int = 0  # the last container whose lost working memories were looked for
 
     @classmethod
     def read(cls, cursor: Mapping[str, Any] | None) -> Place:
-        return cls(**(cursor or {}))
+        known = {field.name for field in fields(cls)}  # a night that an older version began may have said more
+        return cls(**{name: value for name, value in (cursor or {}).items() if name in known})
 
     def as_cursor(self) -> dict[str, Any]:
         return asdict(self)
@@ -57,33 +62,79 @@ def next_place(place: Place, *, now: datetime) -> Place | None:
     return _behind(place, run, now=now) if error_code or ended[0] else place
 
 
+@dataclass(frozen=True, slots=True)
+class UnderWay:
+    """A night that has not ended: its job, and the run that it is at (None: between two)."""
+
+    job: int
+    run: int | None
+
+    @property
+    def text(self) -> str:
+        at = f", at run {self.run}" if self.run else ""
+        return f"The night's work is under way as job {self.job}{at}."
+
+
+def under_way() -> UnderWay | None:
+    """Return the night that waits or runs now; a second one does not begin beside it."""
+    job = Job.objects.live().filter(kind=KIND).first()
+    return UnderWay(job.pk, Place.read(job.cursor).run) if job else None
+
+
 def may_evict() -> bool:
     return bool(configuration.value("retention_enabled")) and not configuration.value("multi_tenancy_enabled")
 
 
 def _open_next(place: Place, *, now: datetime) -> Place | None:
-    """Open the run of the next container that has a policy in force, or gets the default one now."""
-    states = [PolicyState.SET, *([PolicyState.NEVER_SET] if defaults.default_policy() else [])]
-    container = Container.objects.filter(id__gt=place.after, policy_state__in=states).order_by("id").first()
+    """Open the run of the next container that is due."""
+    container = due().filter(id__gt=place.after).order_by("id").first()
     if container is None:
         return None
-    defaults.stamp(container, actor=ACTOR, now=now)
+    opened: list[Run | None] = []
+    error_code = do_part(lambda: opened.append(_open(container, now=now)), name=f"container {container.pk}")
+    if error_code:
+        failed = planning.open_run(container, housekeeping.NO_POLICY, now=now, trigger=Trigger.NIGHTLY, actor=ACTOR)
+        runs.give_up(failed, error_code=error_code, actor=ACTOR, now=now)
+    run = opened[0] if opened else None
+    return replace(place, after=container.pk) if run is None else replace(place, run=run.number)
+
+
+def due() -> ContainerQuerySet:
+    """Return the containers that have a policy in force, get the default one now, or lose working memories without one."""
+    wanted = Q(policy_state=PolicyState.SET)
+    if defaults.default_policy():
+        wanted |= Q(policy_state=PolicyState.NEVER_SET)
+    elif configuration.value("working_memory_ttl_days") > 0:
+        wanted |= Q(policy_state=PolicyState.NEVER_SET, sessions_enabled=False)
+    return Container.objects.filter(wanted)
+
+
+def _open(container: Container, *, now: datetime) -> Run | None:
+    """Open a run under the policy in force, or under the defaults, which are given now. None: somebody changes it this very moment."""
+    had_none = container.policy_state == PolicyState.NEVER_SET
+    stamped = defaults.stamp(container, actor=ACTOR, now=now)
+    container.refresh_from_db()
     version = policies.published(container)
-    if version is None:  # opted out this very moment
-        return replace(place, after=container.pk)
-    run = planning.open_version(version, now=now, trigger=Trigger.NIGHTLY, actor=ACTOR)
-    return replace(place, run=run.number)
+    if version is None and housekeeping.acts_without_a_policy(container):
+        return planning.open_run(container, housekeeping.NO_POLICY, now=now, trigger=Trigger.NIGHTLY, actor=ACTOR)
+    if version is None or (had_none and stamped is None):
+        return None
+    policy = policies.readable(version)
+    if policy:
+        housekeeping.start_clock(container, policy, now=now)
+    return planning.open_version(version, now=now, trigger=Trigger.NIGHTLY, actor=ACTOR)
 
 
 def _behind(place: Place, run: Run, *, now: datetime) -> Place:
-    """Go on to the next container, after a pause if this one lost something."""
+    """Go on to the next container, after a pause if this one lost something, or at once if it failed."""
     run.refresh_from_db()
+    pauses = run.removed and run.state != RunState.FAILED
     pause = timedelta(seconds=configuration.value("retention_throttle_seconds"))
     return replace(
         place,
         after=run.container_id,
         run=None,
-        pause_until=(now + pause).isoformat() if run.removed else None,
+        pause_until=(now + pause).isoformat() if pauses else None,
         done=place.done + 1,
     )
 
@@ -94,14 +145,6 @@ def _pause(place: Place, *, now: datetime) -> Place:
         return replace(place, pause_until=None)
     time.sleep(min(left, LONGEST_NAP))
     return place if left > LONGEST_NAP else replace(place, pause_until=None)
-
-
-def tidy_next(place: Place, *, now: datetime) -> Place | None:
-    """Remove some of the working memories that no session carries away. None: the containers are done."""
-    container = Container.objects.filter(id__gt=place.tidied, policy_state=PolicyState.SET).order_by("id").first() if may_evict() else None
-    if container is None:
-        return None
-    return replace(place, tidied=container.pk) if housekeeping.tidy(container, actor=ACTOR, now=now) else place
 
 
 def prune(*, now: datetime) -> bool:

@@ -13,8 +13,9 @@ from django.db import connection, transaction
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
+from memadmin.lifecycle import housekeeping
 from memadmin.lifecycle.items import SOURCES
-from memadmin.lifecycle.models import Run, RunState, RunVictim, Trigger
+from memadmin.lifecycle.models import ItemKind, Run, RunState, RunVictim, Trigger
 from memadmin.lifecycle.selection import COLUMNS, Selection, select
 from memadmin.lifecycle.snapshot import one_snapshot
 from memadmin.lifecycle.summing import exempt_past_limit, sum_run, sum_selections
@@ -22,7 +23,7 @@ from memadmin.lifecycle.totals import Totals
 from memadmin.lifecycle.warnings import Warned, warnings_of
 from memadmin.store.models import Container, PolicyVersion
 from retention.policy import InvalidPolicy, canonical, digest, parse_policy
-from retention.rules import RetentionPolicy
+from retention.rules import MemoryType, RetentionPolicy
 from retention.victims import COUNT_CAP
 
 LARGE_USER = 10_000  # memories
@@ -115,11 +116,12 @@ def record(run: Run, *, now: datetime, count_cap: int = COUNT_CAP) -> Run:
         RunVictim.objects.filter(run=run)._raw_delete(connection.alias)
         high_water = {source.kind.memory_type.value: _highest(source.table) for source in SOURCES.values()}
         selections = list(select(run.container, policy, now=run.as_of, count_cap=count_cap))
+        terms = housekeeping.as_json(housekeeping.terms_of(run.container, policy))
         planned = 0
         for selection in selections:
             planned += _insert(run, selection, behind=planned)
         totals = sum_run(run, selections)
-    values = {"high_water": high_water, "totals": totals.as_json(), "planned": planned, "state": RunState.READY}
+    values = {"high_water": high_water, "totals": totals.as_json(), "planned": planned, "housekeeping": terms, "state": RunState.READY}
     with transaction.atomic():
         if not Run.objects.filter(pk=run.pk, state=RunState.PLANNING).update(**values):
             raise NotPlanning
@@ -140,6 +142,13 @@ def policy_of(run: Run) -> RetentionPolicy:
     return parse_policy(json.loads(run.document))
 
 
+def terms_have_changed(run: Run) -> bool:
+    """Whether a run names working memories by other rules than those that hold now: a setting, or the container, was changed."""
+    if not run.summary.of(MemoryType.WORKING).total:
+        return False
+    return housekeeping.as_json(housekeeping.terms_of(run.container, policy_of(run))) != run.housekeeping
+
+
 def readable_policy(run: Run) -> RetentionPolicy | None:
     """Like `policy_of`, for showing: None for one that the rules of today do not read."""
     try:
@@ -153,19 +162,20 @@ def _insert(run: Run, selection: Selection, *, behind: int) -> int:
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO lifecycle_runvictim (run_id, seq, item_kind, {COLUMNS}) "
-            f"SELECT {run.pk}, {behind} + row_number() OVER (ORDER BY {_order(run)}), {selection.kind.value}, {COLUMNS} "
+            f"SELECT {run.pk}, {behind} + row_number() OVER (ORDER BY {_order(run, selection.kind)}), {selection.kind.value}, {COLUMNS} "
             f"FROM ({selection.sql}) s"
         )
         return int(cursor.rowcount)
 
 
-def _order(run: Run) -> str:
+def _order(run: Run, kind: ItemKind) -> str:
     """Return what victims are numbered by: in the order in which they go, a batch should touch few counters and few pages.
 
     So a user's victims stand together. But those of the users with very many, whose rows lie scattered over the whole table, stand
     in the order of the rows. One number says both, which sorts twice as fast as two.
     """
-    large = f"SELECT id FROM store_subject WHERE container_id = {run.container_id} AND long_term > {LARGE_USER}"
+    counter = "working" if kind is ItemKind.WORKING else "long_term"
+    large = f"SELECT id FROM store_subject WHERE container_id = {run.container_id} AND {counter} > {LARGE_USER}"
     return f"CASE WHEN subject_id IN ({large}) THEN item_id ELSE {1 << 62} + subject_id END"
 
 

@@ -14,11 +14,11 @@ from memadmin.audit.actions import Action
 from memadmin.audit.models import Outcome
 from memadmin.jobs import queue
 from memadmin.jobs.models import Job
-from memadmin.lifecycle import ranges, second_person
+from memadmin.lifecycle import housekeeping, planning, ranges, second_person
 from memadmin.lifecycle.drift import added_since
 from memadmin.lifecycle.models import Run, RunState, RunVictim, Trigger
 from memadmin.lifecycle.moves import move, record, target_of, version_of
-from memadmin.lifecycle.starting import CannotStart, NothingRuns, OtherRunLive, StalePolicy, TooOld, WhatIf, may_start
+from memadmin.lifecycle.starting import CannotStart, NothingRuns, OtherRunLive, StalePolicy, TermsChanged, TooOld, WhatIf, may_start
 from memadmin.lifecycle.states import WrongState
 from memadmin.store.models import Container
 
@@ -27,6 +27,7 @@ __all__ = [
     "NothingRuns",
     "OtherRunLive",
     "StalePolicy",
+    "TermsChanged",
     "TooOld",
     "WhatIf",
     "WrongState",
@@ -172,6 +173,7 @@ def _begin(run: Run, state: RunState, *, actor: str, now: datetime) -> bool:
     move(run, RunState.READY, to=state, started_at=now, started_by=actor, outcome=outcome, **version_of(run))
     if run.trigger == Trigger.NIGHTLY:
         second_person.replace_waiting(run, actor=actor, now=now)
+    housekeeping.start_clock(run.container, planning.policy_of(run), now=now)
     payload = {"policy_digest": run.policy_digest}
     record(Action.RUN_STARTED, run, actor=actor, now=now, counts={"planned": run.planned, "added": outcome["added"]}, payload=payload)
     return True

@@ -14,8 +14,10 @@ from datetime import datetime
 from django.db import connection
 
 from memadmin.lifecycle.cuts import NOBODY, Cut, cut_of
-from memadmin.lifecycle.items import SOURCES, Source, moment_sql
+from memadmin.lifecycle.housekeeping import terms_of
+from memadmin.lifecycle.items import RULED, Source, moment_sql
 from memadmin.lifecycle.models import ItemKind
+from memadmin.lifecycle.working import select_lost
 from memadmin.store.models import Container
 from memadmin.store.scoring import access_sql, score_sql
 from retention.rules import MemoryType, RelevanceRule, RetentionPolicy
@@ -41,11 +43,11 @@ class Selection:
 
 
 def select(container: Container, policy: RetentionPolicy, *, now: datetime, count_cap: int = COUNT_CAP) -> Iterator[Selection]:
-    """Yield a selection for each type that the policy limits, in the order in which a run takes them.
+    """Yield a selection for each type of which the policy takes some, in the order in which a run takes them.
 
     Looks up the places where the rules cut: run it and what it yields in one snapshot.
     """
-    for source in SOURCES.values():
+    for source in RULED:
         memory_type = source.kind.memory_type
         cut = cut_of(container, source, policy.rule(memory_type), now=now, count_cap=count_cap)
         rule = policy.relevance if memory_type is MemoryType.LONG_TERM else None
@@ -53,6 +55,9 @@ def select(container: Container, policy: RetentionPolicy, *, now: datetime, coun
         if parts:
             past_limit = f"({cut.aged} OR {expired_sql(rule, now=now)})"
             yield Selection(source.kind, " UNION ALL ".join(parts), past_limit, cut.left_for_later)
+    lost = select_lost(container, terms_of(container, policy), now=now, cap=count_cap)
+    if lost:
+        yield Selection(ItemKind.WORKING, lost.sql, NOBODY, lost.left_for_later)
 
 
 def _parts(container: Container, source: Source, cut: Cut, rule: RelevanceRule | None, *, now: datetime) -> Iterator[str]:

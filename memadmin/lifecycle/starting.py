@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from memadmin.lifecycle import housekeeping, planning
 from memadmin.lifecycle.models import Run, RunState
 from memadmin.lifecycle.warnings import Warned, why_nothing_runs
 from memadmin.store import configuration, policies
@@ -23,6 +24,10 @@ class NothingRuns(CannotStart):
 
 class StalePolicy(CannotStart):
     """Another policy is in force than the one that the preview was made under."""
+
+
+class TermsChanged(CannotStart):
+    """Working memories go by other rules now than when the preview was made."""
 
 
 class TooOld(CannotStart):
@@ -46,12 +51,14 @@ def may_start(run: Run, *, now: datetime) -> None:
     blocked = why_nothing_runs(run.container)
     if blocked:
         raise NothingRuns(blocked)
-    published = policies.published(run.container)
-    if published is None or published.digest != run.policy_digest:
+    if housekeeping.digest_in_force(run.container) != run.policy_digest:
+        published = policies.published(run.container)
         now_in_force = f"version {published.number} is in force now" if published else "none is in force now"
         raise StalePolicy(f"Preview {run.number} was made {_made_under(run, now_in_force)}")
     if run.as_of > run.created_at:
         raise WhatIf(f"Preview {run.number} judges as of a later moment: it shows what would go, and cannot be carried out.")
+    if planning.terms_have_changed(run):
+        raise TermsChanged(f"Preview {run.number} names working memories by rules that have changed since. Make a new preview.")
     hours = configuration.value("preview_valid_hours")
     if run.state != RunState.WAITING and run.created_at < now - timedelta(hours=hours):
         raise TooOld(f"Preview {run.number} is more than {hours} hours old. Make a new one.")

@@ -21,7 +21,7 @@ from memadmin.store.models import Container
 from retention.victims import Reason
 
 NAMES = ("part", "n", "item_kind", *COLUMNS.split(", "))
-ROW, GROUP, USERS, CASCADE = range(4)  # the answers in one statement, so that victims are looked for once; `part` tells them apart
+ROW, GROUP, USERS, CASCADE, LOST = range(5)  # the answers in one statement, so that victims are looked for once; `part` tells them apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +74,13 @@ def _sums(selections: Sequence[Selection], v: str) -> str:
     groups = _part(GROUP, "by_user GROUP BY item_kind, reasons", n="SUM(n)", tokens="SUM(tokens)", **_same(("item_kind", "reasons")))
     users = "(SELECT DISTINCT subject_id AS id FROM by_user) u JOIN store_subject s ON s.id = u.id AND s.user_id IS NOT NULL"
     sums = [groups, _part(USERS, users, n="COUNT(*)")]
-    if ItemKind.SESSION in {selection.kind for selection in selections}:
+    kinds = {selection.kind for selection in selections}
+    if ItemKind.SESSION in kinds:
         cascade = f"{v} JOIN store_workingmemory w ON w.session_id = v.item_id WHERE v.item_kind = {ItemKind.SESSION.value}"
         sums.append(_part(CASCADE, cascade, n="COUNT(*)", tokens="COALESCE(SUM(w.message_count), 0)"))
+    if ItemKind.WORKING in kinds:
+        lost = f"{v} JOIN store_workingmemory w ON w.id = v.item_id WHERE v.item_kind = {ItemKind.WORKING.value}"
+        sums.append(_part(LOST, lost, tokens="COALESCE(SUM(w.message_count), 0)"))
     return " UNION ALL ".join(sums)
 
 
@@ -98,6 +102,8 @@ def _summed(container: Container, selections: Sequence[Selection], sql: str) -> 
         by_kind[kind] = _with_group(by_kind.get(kind, TypeTotals()), group)
     for cascade in answers[CASCADE] if ItemKind.SESSION in by_kind else ():
         by_kind[ItemKind.SESSION] = replace(by_kind[ItemKind.SESSION], working=int(cascade["n"]), messages=int(cascade["tokens"]))
+    for lost in answers[LOST] if ItemKind.WORKING in by_kind else ():
+        by_kind[ItemKind.WORKING] = replace(by_kind[ItemKind.WORKING], messages=int(lost["tokens"]))
     totals = _with_stock(container, selections, by_kind, users=int(answers[USERS][0]["n"]))
     return Summed(totals, tuple(_victim(row, seq) for seq, row in enumerate(answers[ROW], 1)))
 
@@ -125,7 +131,7 @@ def _with_stock(container: Container, selections: Sequence[Selection], by_kind: 
 
 def exempt_past_limit(container: Container, selection: Selection) -> int:
     """Count what only a pin or a hold keeps."""
-    if selection.kind == ItemKind.HISTORY:
+    if selection.kind in (ItemKind.HISTORY, ItemKind.WORKING):
         return 0
     return int(_rows(f"SELECT COUNT(*) FROM ({spared_sql(container, selection.kind, selection.past_limit)}) s")[0][0])
 

@@ -45,10 +45,9 @@ def beside(job: JobView, *, now: datetime) -> Step:
 @scheduled("nightly", default_cron="0 3 * * *")
 @job("nightly", on_failed=night_failed)
 def tonight(job: JobView, *, now: datetime) -> Step:
-    """One step of the night: plan a container, evict a batch, tidy up behind them, or drop what has had its day."""
+    """One step of the night: plan a container, evict a batch, or drop what has had its day."""
     before = Place.read(job.cursor)
     after = nightly.next_place(before, now=now)
-    after = after or nightly.tidy_next(before, now=now)
     if after is None:
         return Step(finished=nightly.prune(now=now), cursor=before.as_cursor(), done=before.done)
     return Step(finished=False, cursor=after.as_cursor(), done=after.done)

@@ -17,9 +17,9 @@ class TypeTotals:
     total: int = 0
     tokens: int = 0
     by_reason: Mapping[Reason, int] = field(default_factory=dict)
-    working: int = 0  # working memories that go with their sessions, and the messages in them
-    messages: int = 0
-    left_for_later: int = 0  # over max_count, but beyond what one run takes
+    working: int = 0  # working memories that go with their sessions
+    messages: int = 0  # in those, or in the working memories that go by themselves
+    left_for_later: int = 0  # over max_count, but beyond what one run takes; of working memories: ids of lost sessions
     exempt_past_limit: int = 0  # pinned or held, and past an age or a TTL: kept
     stored: int = 0  # rows of the type in the container, the pinned ones among them
     pinned: int = 0

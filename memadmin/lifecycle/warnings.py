@@ -8,11 +8,13 @@ from math import ceil
 from django.db import connection
 from django.db.models import Count, Max
 
+from memadmin.lifecycle.housekeeping import acts_without_a_policy
 from memadmin.lifecycle.second_person import Bounds, foresee
-from memadmin.lifecycle.totals import Totals
+from memadmin.lifecycle.totals import Totals, TypeTotals
 from memadmin.lifecycle.warned import Warned
 from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState, Subject
+from retention.orphans import SESSIONS_CAP
 from retention.rules import MemoryType, RetentionPolicy
 from retention.victims import COUNT_CAP, Reason
 
@@ -35,7 +37,7 @@ def why_nothing_runs(container: Container) -> Warned | None:
         return Warned("retention_off", "Nothing will run: retention is off.")
     if container.policy_state == PolicyState.OPTED_OUT:
         return Warned("opted_out", "Nothing will run: this container is opted out of retention.")
-    if container.policy_state == PolicyState.NEVER_SET:
+    if container.policy_state == PolicyState.NEVER_SET and not acts_without_a_policy(container):
         return Warned("never_set", "Nothing will run: no policy has been published for this container.")
     return None
 
@@ -62,17 +64,23 @@ def _about_size(totals: Totals) -> Iterator[Warned]:
             share = f"{each.total * 100 / each.stored:.0f} %" if each.stored else "all"
             yield Warned(f"much.{memory_type}", f"This would evict {each.total:,} of {each.stored:,} {noun} ({share}).", loud=True)
         if each.left_for_later:
-            runs = 1 + ceil(each.left_for_later / COUNT_CAP)
-            yield Warned(
-                f"capped.{memory_type}",
-                f"One run takes at most {COUNT_CAP:,} {noun} for the largest number: this is run 1 of {runs}, "
-                f"{each.left_for_later:,} are left for later ones.",
-            )
+            yield Warned(f"capped.{memory_type}", f"One run takes at most {_most_of(memory_type)}: {backlog_in_words(each)}")
     oversized = totals.by_reason.get(Reason.OVERSIZED, 0)
     if oversized:
         yield Warned(
             "oversized", f"{_are(oversized, 'memory', 'memories')} alone larger than the token limit of a user and would go first."
         )
+
+
+def _most_of(memory_type: MemoryType) -> str:
+    if memory_type is MemoryType.WORKING:
+        return f"the working memories of {SESSIONS_CAP:,} sessions that have gone"
+    return f"{COUNT_CAP:,} {NOUNS[memory_type]} for the largest number"
+
+
+def backlog_in_words(totals: TypeTotals) -> str:
+    """Say how many runs it takes until nothing is left. Of working memories the sessions that have gone are counted."""
+    return f"this is run 1 of {1 + ceil(totals.left_for_later / COUNT_CAP)}, {totals.left_for_later:,} are left for later ones."
 
 
 def _about_idle_rules(container: Container, policy: RetentionPolicy, totals: Totals) -> Iterator[Warned]:

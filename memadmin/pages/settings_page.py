@@ -13,6 +13,7 @@ from memadmin.access.rights import Right
 from memadmin.jobs import schedules
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.registry import CRONS
+from memadmin.lifecycle import nightly
 from memadmin.lifecycle.nightly import may_evict
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
@@ -66,6 +67,10 @@ def schedule_run_now(request: PersonRequest, kind: str) -> HttpResponse:
     if kind == "nightly" and not may_evict():
         problem(request, "Nothing would run: retention is off, or multi-tenancy is on.")
         return redirect((request.POST.get("back") == "settings" and "pages:setting-list") or "pages:run-list")
+    under_way = nightly.under_way() if kind == nightly.KIND else None
+    if under_way:
+        problem(request, f"Nothing was started. {under_way.text}")
+        return redirect("pages:run-list")
     if kind == "nightly" and request.POST.get("sure") != "yes":
         return confirm_tonight(request, now=timezone.now())
     schedules.run_now(kind, actor=actor_of(request.user), now=timezone.now())
@@ -80,7 +85,10 @@ def _confirm_retention(request: PersonRequest) -> HttpResponse:
         "action": request.path,
         "verb": "Turn retention on",
         "consequence": f"From now on each nightly run carries out the published policies of all containers.{when}",
-        "keeps": ["Containers without a published policy, or opted out, lose nothing.", "Pinned memories and sessions always stay."],
+        "keeps": [
+            "Containers that are opted out lose nothing. Without a published policy only old working memories go, if a setting says so.",
+            "Pinned memories and sessions always stay.",
+        ],
         "cancel": reverse("pages:setting-list"),
         "hidden": {"value": "on", "sure": "yes"},
     }

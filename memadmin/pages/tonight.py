@@ -10,9 +10,9 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from memadmin.access.visibility import visible_containers
-from memadmin.lifecycle import planning
+from memadmin.lifecycle import housekeeping, nightly, planning
 from memadmin.pages.htmx import PersonRequest
-from memadmin.store import policies
+from memadmin.store import defaults, policies
 from memadmin.store.models import Container, PolicyState
 
 LOOKED_AT = 10  # containers: looking at one costs what a preview costs
@@ -20,14 +20,14 @@ LOOKED_AT = 10  # containers: looking at one costs what a preview costs
 
 def confirm_tonight(request: PersonRequest, *, now: datetime) -> HttpResponse:
     """Render the question. It carries on what the form had: whether the person came from the settings."""
-    due = Container.objects.filter(policy_state=PolicyState.SET)
+    due = nightly.due()
     seen = list(due.filter(pk__in=visible_containers(request.user)).order_by("id")[:LOOKED_AT])
     would_go = {container: _would_go(container, now=now) for container in seen}
     number = due.count()
     confirm = {
         "action": request.path,
         "verb": "Run the night's work now",
-        "consequence": f"The published policies of {_containers(number)} are carried out now. {_sum(would_go.values(), due=number)}",
+        "consequence": f"The rules of {_containers(number)} are carried out now. {_sum(would_go.values(), due=number)}",
         "warnings": [f"{container.name}: {items:,} would go now." for container, items in would_go.items() if items],
         "keeps": list(_also(would_go, due=number)),
         "cancel": reverse("pages:run-list"),
@@ -38,8 +38,10 @@ def confirm_tonight(request: PersonRequest, *, now: datetime) -> HttpResponse:
 
 
 def _would_go(container: Container, *, now: datetime) -> int | None:
-    """Return how many items, or None where the policy cannot be read."""
+    """Return how many items, or None where the policy cannot be read. Where none was set the defaults count, which the night gives."""
     policy = policies.readable(policies.published(container))
+    if container.policy_state == PolicyState.NEVER_SET:
+        policy = defaults.default_policy() or housekeeping.NO_POLICY
     return None if policy is None else planning.estimate(container, policy, now=now, limit=1).totals.items
 
 

@@ -16,6 +16,7 @@ from django.db import connection, models, transaction
 from memadmin.store import counters
 from memadmin.store.archive import ArchiveNote, copies
 from memadmin.store.bulk import id_list, insert_rows
+from memadmin.store.lost import LOST
 from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, WorkingMemory
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "remove_history",
     "remove_long_term",
     "remove_sessions",
+    "remove_working",
 ]
 
 
@@ -103,6 +105,26 @@ def remove_history(chosen: Chosen) -> Removed:
 
 
 @transaction.atomic
+def remove_working(chosen: Chosen) -> Removed:
+    """Remove working memories whose session is not in the store, if they are as they were when chosen. They have no archive.
+
+    Held ones stay.
+    """
+    if connection.vendor == "postgresql":
+        _lock_subjects(chosen)
+        with connection.cursor() as cursor:
+            cursor.execute(_WORKING_AT_ONCE.format(chosen=chosen.sql, lost=LOST), chosen.params)
+            items, messages = cursor.fetchone()
+        return Removed(items=int(items), messages=int(messages))
+    gone = _delete("store_workingmemory", _still_chosen(WorkingMemory, chosen), returning=("subject_id", "message_count"), exempt=("held",))
+    moves = counters.Moves()
+    for subject_id, messages in gone:
+        moves.add(subject_id, working=-1, messages=-messages)
+    moves.apply()
+    return Removed(items=len(gone), messages=sum(messages for _, messages in gone))
+
+
+@transaction.atomic
 def remove_archived(archived_ids: Sequence[int]) -> int:
     """Remove archived copies for good, but held ones, and return how many went."""
     counters.lock(Archived.objects.filter(id__in=archived_ids).values_list("subject_id", flat=True))
@@ -170,6 +192,21 @@ SELECT coalesce(sum(n), 0), coalesce(sum(tokens), 0) FROM sums
 """
 
 
+_WORKING_AT_ONCE = """
+WITH chosen AS MATERIALIZED ({chosen}),
+gone AS (
+    DELETE FROM store_workingmemory AS m USING chosen AS c WHERE m.id = c.id AND m.revision = c.revision AND NOT m.held AND {lost}
+    RETURNING m.subject_id, m.message_count
+),
+sums AS (SELECT subject_id, count(*) AS n, sum(message_count) AS messages FROM gone GROUP BY subject_id),
+moved AS (
+    UPDATE store_subject AS s SET working = s.working - sums.n, messages = s.messages - sums.messages
+    FROM sums WHERE s.id = sums.subject_id
+)
+SELECT coalesce(sum(n), 0), coalesce(sum(messages), 0) FROM sums
+"""
+
+
 def _remove_long_term_at_once(chosen: Chosen) -> Removed:
     """The path of large runs: one statement deletes the batch and moves the counters, no row passes through Python."""
     _lock_subjects(chosen)
@@ -192,7 +229,7 @@ def _still_chosen(model: type[models.Model], chosen: Chosen) -> dict[int, str]:
     """Lock the subjects and those rows that are still exposed and unchanged; return their ids with the reason."""
     _lock_subjects(chosen)
     same = "IS NOT DISTINCT FROM" if connection.vendor == "postgresql" else "IS"
-    tests = ["m.revision = c.revision", "NOT m.pinned", "NOT m.held"]
+    tests = ["m.revision = c.revision", "NOT m.held", LOST if model is WorkingMemory else "NOT m.pinned"]
     if model is LongTermMemory:
         tests.append(f"m.last_accessed_at {same} c.last_accessed_at")
     lock = " FOR UPDATE OF m" if connection.vendor == "postgresql" else ""

@@ -1,49 +1,26 @@
 """Rows G and H of the list of behaviours about working memories that no session carries away, by their numbers."""
 
 import pytest
+from django.db import OperationalError
 
 from memadmin.audit.models import AuditEntry
 from memadmin.jobs import queue
 from memadmin.jobs.runner import run_inline
-from memadmin.lifecycle import housekeeping
+from memadmin.lifecycle import nightly, selection
+from memadmin.lifecycle.models import Run
 from memadmin.store import configuration, policies
 from memadmin.store.check import check
-from memadmin.store.models import Container, Session, WorkingMemory
-from tests.factories import ACTOR, NOON, a_message, a_session, days, make_container, store, subject_of
+from memadmin.store.models import Container, Session
+from tests.factories import ACTOR, NOON, a_session, days, make_container, store, subject_of
 from tests.runs import a_policy, governed, publish, switch_on
+from tests.working import POLICY, a_night, ages, opt_in, orphans_of, put, sessionless, watched, without_a_policy, would_go
 
 pytestmark = pytest.mark.django_db
-POLICY = a_policy(history={"max_count": 1000})
 
 
-def tidy(container, now=NOON):
-    container.refresh_from_db()
-    while not housekeeping.tidy(container, actor="job/nightly", now=now):
-        pass
-
-
-def put(container, *, days_old, session_ref=None, user_id="ann", **details):
-    store(container, a_message(user_id=user_id, session_ref=session_ref, created_at=NOON - days(days_old), **details))
-
-
-def orphans_of(container, *ages):
-    """Messages whose session has gone."""
-    for age in ages:
-        put(container, days_old=age, session_ref=f"gone-{age}", session_gone=True)
-
-
-def watched(**details):
-    """A container in which orphans have been looked for since long ago."""
-    return governed(POLICY, orphan_baseline_at=NOON - days(30), **details)
-
-
-def ages():
-    return sorted((NOON - created).days for created in WorkingMemory.objects.values_list("created_at", flat=True))
-
-
-def sessionless(days_to_keep=30):
-    configuration.change("working_memory_ttl_days", days_to_keep, actor=ACTOR, now=NOON)
-    return governed(POLICY, sessions_enabled=False)
+@pytest.fixture(autouse=True)
+def _no_test_sleeps(monkeypatch):
+    monkeypatch.setattr(nightly.time, "sleep", lambda _: None)
 
 
 def test_g26_a_container_without_sessions_loses_old_working_memories_by_their_creation():
@@ -52,13 +29,13 @@ def test_g26_a_container_without_sessions_loses_old_working_memories_by_their_cr
     put(container, days_old=30)
     put(container, days_old=29)
 
-    assert housekeeping.estimate(container, now=NOON) == housekeeping.Kept(ttl=1)
-    tidy(container)
+    assert would_go(container) == {"ttl": 1}
+    a_night()
 
     assert ages() == [29, 30]
     assert subject_of(container).working == 2
-    entry = AuditEntry.objects.get(action="working.tidied")
-    assert (entry.reason_code, entry.counts) == ("ttl", {"working": 1})
+    entry = AuditEntry.objects.get(action="run.finished")
+    assert (entry.counts["removed"], entry.counts["working.messages"]) == (1, 1)
     assert list(check()) == []
 
 
@@ -67,7 +44,7 @@ def test_g27_a_container_with_sessions_loses_none_by_this_age():
     container = watched()
     put(container, days_old=60)
 
-    tidy(container)
+    a_night()
 
     assert ages() == [60]
 
@@ -77,28 +54,41 @@ def test_g28_without_the_limit_nothing_goes(limit):
     container = sessionless(limit)
     put(container, days_old=60)
 
-    tidy(container)
+    a_night()
 
     assert ages() == [60]
 
 
-def test_g29_without_a_policy_nothing_goes():
-    switch_on()
-    configuration.change("working_memory_ttl_days", 30, actor=ACTOR, now=NOON)
-    container = make_container(sessions_enabled=False)
+def test_g29_without_a_policy_old_working_memories_go_too_as_documented():
+    container = without_a_policy()
+    put(container, days_old=60)
+    put(container, days_old=20)
+    assert would_go(container) == {"ttl": 1}
+
+    a_night()
+
+    run = Run.objects.get()
+    assert (run.state, run.removed, run.policy_version) == ("finished", 1, None)
+    assert ages() == [20]
+    assert Container.objects.get().policy_state == "never_set"
+
+
+def test_g29_who_opted_out_keeps_working_memories():
+    container = without_a_policy()
+    policies.opt_out(container, actor=ACTOR, now=NOON, base=None)
     put(container, days_old=60)
 
-    tidy(container)
+    a_night()
 
-    assert ages() == [60]
+    assert (ages(), Run.objects.count()) == ([60], 0)
 
 
 def test_h12_the_first_visit_starts_the_clock_and_no_later_one_moves_it():
     container = governed(POLICY)
     orphans_of(container, 60)
 
-    tidy(container)
-    tidy(container, NOON + days(1))
+    a_night()
+    a_night(NOON + days(1))
 
     container.refresh_from_db()
     assert container.orphan_baseline_at == NOON
@@ -109,9 +99,9 @@ def test_h2_before_the_grace_is_over_nothing_goes_and_h3_afterwards_it_does():
     container = governed(POLICY, orphan_baseline_at=NOON)
     orphans_of(container, 60)
 
-    tidy(container, NOON + days(6.9))
+    a_night(NOON + days(6.9))
     assert ages() == [60]
-    tidy(container, NOON + days(7))
+    a_night(NOON + days(7))
     assert ages() == []
 
 
@@ -119,10 +109,10 @@ def test_h4_a_younger_orphan_stays():
     container = watched()
     orphans_of(container, 8, 6)
 
-    tidy(container)
+    a_night()
 
     assert ages() == [6]
-    assert AuditEntry.objects.get(action="working.tidied").reason_code == "orphan"
+    assert Run.objects.get().summary.by_reason == {"orphan": 1}
 
 
 def test_h5_where_the_session_is_there_messages_stay_at_any_age():
@@ -131,7 +121,7 @@ def test_h5_where_the_session_is_there_messages_stay_at_any_age():
     put(container, days_old=900, session_ref="s-1")
     put(container, days_old=800, session_ref="s-1", session_gone=True)  # written when it was away
 
-    tidy(container)
+    a_night()
 
     assert ages() == [800, 900]
 
@@ -140,7 +130,7 @@ def test_h7_a_container_without_sessions_has_no_orphans():
     container = watched(sessions_enabled=False)
     orphans_of(container, 60)
 
-    tidy(container)
+    a_night()
 
     assert ages() == [60]
 
@@ -153,19 +143,52 @@ def test_h8_without_a_policy_orphans_stay(state):
         policies.opt_out(container, actor=ACTOR, now=NOON, base=None)
     orphans_of(container, 60)
 
-    tidy(container)
+    a_night()
 
     assert ages() == [60]
 
 
-@pytest.mark.parametrize("age", [60, 1], ids=["H9", "H10"])
-def test_h9_and_h10_what_names_no_session_is_unattributed_and_stays(age):
+def test_h9_what_names_no_session_user_or_agent_stays_unless_the_container_opted_in():
     container = watched()
-    put(container, days_old=age, user_id=None)
+    put(container, days_old=60, user_id=None)
+    put(container, days_old=61)
+    put(container, days_old=62, user_id=None, namespace={"agent_id": "clerk"})
 
-    tidy(container)
+    a_night()
+    assert ages() == [60, 61, 62]
+    opt_in(container)
+    assert would_go(container) == {"unattributed": 1}
+    a_night(NOON + days(1))
 
-    assert ages() == [age]
+    assert ages() == [61, 62]
+
+
+def test_h10_a_younger_unattributed_one_stays_there_too():
+    container = opt_in(watched())
+    put(container, days_old=6, user_id=None)
+
+    a_night()
+
+    assert ages() == [6]
+
+
+def test_h14_a_failing_look_skips_the_container_and_deletes_nothing(monkeypatch):
+    broken = watched()
+    orphans_of(broken, 60)
+    sound = governed(POLICY, "sound", orphan_baseline_at=NOON - days(30))
+    orphans_of(sound, 50)
+    select = selection.select_lost
+
+    def fails(container, *args, **options):
+        if container == broken:
+            raise OperationalError("a statement timed out")
+        return select(container, *args, **options)
+
+    monkeypatch.setattr(selection, "select_lost", fails)
+    a_night()
+
+    assert ages() == [60]
+    assert list(Run.objects.order_by("number").values_list("state", "error_code")) == [("failed", "OperationalError"), ("finished", "")]
 
 
 def test_h15_a_policy_of_cleared_limits_takes_no_orphans():
@@ -173,20 +196,18 @@ def test_h15_a_policy_of_cleared_limits_takes_no_orphans():
     publish(container, a_policy(history={"max_count": None}))
     orphans_of(container, 60)
 
-    tidy(container)
+    a_night()
 
     assert ages() == [60]
 
 
-def test_many_orphans_go_in_batches(monkeypatch):
-    monkeypatch.setattr(housekeeping, "AT_ONCE", 2)
-    container = watched()
-    orphans_of(container, *range(20, 25))
+def test_h15_such_a_policy_does_not_start_the_clock_either():
+    container = governed(a_policy(history={"max_count": None}))
 
-    tidy(container)
+    a_night()
 
-    assert ages() == []
-    assert [entry.counts["working"] for entry in AuditEntry.objects.filter(action="working.tidied").order_by("seq")] == [2, 2, 1]
+    container.refresh_from_db()
+    assert container.orphan_baseline_at is None
 
 
 def test_a_night_tidies_every_container_and_gives_the_defaults_first():

@@ -1,11 +1,13 @@
 import html
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from memadmin.jobs import queue
 from memadmin.jobs.models import Job
-from memadmin.lifecycle import runs
-from memadmin.lifecycle.models import RunState
+from memadmin.lifecycle import nightly, runs
+from memadmin.lifecycle.models import Run, RunState
 from memadmin.pages import tonight
 from memadmin.store.models import PolicyVersion
 from tests.factories import ACTOR, NOON
@@ -35,7 +37,7 @@ def test_the_nights_work_asks_first_with_the_numbers_of_each_container():
 
     page = text_of(editor().post(url("schedule-run-now", "nightly")))
 
-    assert "The published policies of 2 containers are carried out now. 3 items would go." in page
+    assert "The rules of 2 containers are carried out now. 3 items would go." in page
     assert "shop: 3 would go now." in page
     assert "other: " not in page
     assert not Job.objects.exists()
@@ -73,6 +75,21 @@ def test_while_retention_is_off_nothing_is_asked_and_nothing_runs():
 
     assert "Nothing would run: retention is off" in text_of(response)
     assert not Job.objects.exists()
+
+
+def test_g36_a_second_night_is_refused_with_the_numbers_of_the_first_by_page_and_command():
+    container = governed(OLD)
+    fill(container, 5)
+    job = queue.enqueue("nightly", requested_by="job/nightly", now=NOON)
+    Job.objects.update(cursor=nightly.next_place(nightly.Place(), now=NOON).as_cursor())
+    number = Run.objects.get().number
+
+    page = text_of(editor().post(url("schedule-run-now", "nightly"), {"sure": "yes"}, follow=True))
+    with pytest.raises(CommandError, match=f"under way as job {job.pk}, at run {number}. Wait for its end, or name one container"):
+        call_command("run_retention", commit=True)
+
+    assert f"Nothing was started. The night's work is under way as job {job.pk}, at run {number}." in page
+    assert (Job.objects.count(), Run.objects.count()) == (1, 1)
 
 
 def test_the_audit_page_shows_a_restore_and_its_numbers():

@@ -15,21 +15,20 @@ from memadmin.api.opensearch.endpoints import Call, check_enabled, check_tenant,
 from memadmin.api.opensearch.errors import bad_argument, forbidden
 from memadmin.api.opensearch.reach import container_of
 from memadmin.jobs import schedules
-from memadmin.jobs.models import Job
-from memadmin.lifecycle import housekeeping, planning
+from memadmin.lifecycle import housekeeping, nightly, planning
 from memadmin.lifecycle.models import ItemKind, RunVictim
-from memadmin.lifecycle.totals import TypeTotals
+from memadmin.lifecycle.totals import Totals, TypeTotals
 from memadmin.store import configuration, defaults, policies
 from memadmin.store.models import Container, PolicyState
 from retention.policy import to_document
 from retention.rules import MemoryType, RetentionPolicy
 from retention.victims import Reason
 
-NIGHTLY = "nightly"
 MOST_CONTAINERS = 1_000
 SWITCHED_OFF = "Memory retention is disabled: nothing would be deleted. Enable plugins.ml_commons.memory.retention_enabled first."
 TENANCY = "Multi-tenancy is enabled: retention does not run, and nothing would be deleted."
 NO_POLICY = "This container has no retention policy and there are no defaults: nothing would be deleted."
+ONLY_WORKING = "This container has no retention policy and there are no defaults: only working memories past their age would be deleted."
 NO_BASELINE = "Orphans have not been looked for in this container yet: the next run starts the clock."
 IN_GRACE = "Orphans are not deleted yet: the first orphan_ttl_days since they were first looked for are not over."
 ADMINISTRATORS_ONLY = "Only administrators (all_access) may trigger the memory retention job on demand."
@@ -75,9 +74,10 @@ def execute(call: Call) -> dict[str, Any]:
         raise bad_argument(BODY)
     if why_off := _why_off():
         return _outcome("retention_disabled", why_off)
-    if Job.objects.live().filter(kind=NIGHTLY).exists():
-        return _outcome("already_running", "The memory retention job is running already.")
-    schedules.run_now(NIGHTLY, actor=call.principal.actor, now=call.now)
+    if under_way := nightly.under_way():
+        numbers = {"job": under_way.job, "run": under_way.run}
+        return {**_outcome("already_running", f"The memory retention job is running already. {under_way.text}"), **numbers}
+    schedules.run_now(nightly.KIND, actor=call.principal.actor, now=call.now)
     return _outcome("triggered", "The memory retention job has been triggered.")
 
 
@@ -85,18 +85,19 @@ def preview(container: Container, *, now: datetime) -> dict[str, Any]:
     """Return what the next run would delete in the container, in numbers, with the first victims by id."""
     effective, off = effective_policy(container), _why_off()
     counted = {name: _nothing() for name in (*WIRE_TYPES.values(), "working_memory")}
-    said = [off] if off else [] if effective.policy else [NO_POLICY]
+    judged_by = effective.policy or (housekeeping.NO_POLICY if housekeeping.acts_without_a_policy(container) else None)
+    said = [off] if off else [] if effective.policy else [ONLY_WORKING if judged_by else NO_POLICY]
     skipped = 0
     first: tuple[RunVictim, ...] = ()
-    if effective.policy and not off:
-        estimate, kept = planning.estimate(container, effective.policy, now=now), housekeeping.estimate(container, now=now)
+    if judged_by and not off:
+        estimate = planning.estimate(container, judged_by, now=now)
         totals = estimate.totals
-        counted |= {name: _counted(totals.of(kind), effective.policy, kind) for kind, name in WIRE_TYPES.items()}
-        cascade = totals.of(MemoryType.SESSIONS).working
-        reasons = {"cascade": cascade, "ttl": kept.ttl, "orphan": kept.orphan}
-        counted["working_memory"] = {"total": sum(reasons.values()), "by_reason": reasons}
+        counted |= {name: _counted(totals.of(kind), judged_by, kind) for kind, name in WIRE_TYPES.items()}
+        counted["working_memory"] = _working(totals)
         skipped, first = totals.exempt_past_limit, estimate.first
-        said += [warned.text for warned in estimate.warnings if warned.code not in SAID_OTHERWISE] + _about_orphans(container, now=now)
+        said += [warned.text for warned in estimate.warnings if warned.code not in SAID_OTHERWISE] + _about_orphans(
+            container, judged_by, now=now
+        )
     return {
         "container_id": documents.wire_id(container),
         "evaluated_at": documents.millis(now),
@@ -138,6 +139,13 @@ def _counted(totals: TypeTotals, policy: RetentionPolicy, kind: MemoryType) -> d
     return {"total": totals.total, "by_reason": {**expected, **found}}
 
 
+def _working(totals: Totals) -> dict[str, Any]:
+    """Working memories that go with their sessions, and those that go without one. What names nobody is only named where some goes."""
+    alone = {reason.value: number for reason, number in totals.of(MemoryType.WORKING).by_reason.items()}
+    by_reason = {"cascade": totals.of(MemoryType.SESSIONS).working, "ttl": 0, "orphan": 0, **alone}
+    return {"total": sum(by_reason.values()), "by_reason": by_reason}
+
+
 def _effective_document(policy: RetentionPolicy | None) -> dict[str, Any]:
     days = configuration.value("working_memory_ttl_days")
     rules: Any = to_document(policy)["retention"] if policy else {}
@@ -145,13 +153,11 @@ def _effective_document(policy: RetentionPolicy | None) -> dict[str, Any]:
     return {**found, "working_memory_ttl_days": days} if days > 0 else found
 
 
-def _about_orphans(container: Container, *, now: datetime) -> list[str]:
-    policy = policies.current(container)
-    if not container.sessions_enabled or policy is None or not housekeeping.has_limits(policy):
+def _about_orphans(container: Container, policy: RetentionPolicy, *, now: datetime) -> list[str]:
+    terms = housekeeping.terms_of(container, policy)
+    if terms.orphan_age is None or terms.grace_is_over(now):
         return []
-    if container.orphan_baseline_at is None:
-        return [NO_BASELINE]
-    return [] if housekeeping.grace_is_over(container, now=now) else [IN_GRACE]
+    return [IN_GRACE if terms.baseline_at else NO_BASELINE]
 
 
 def _victim(victim: RunVictim) -> dict[str, Any]:

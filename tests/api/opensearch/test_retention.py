@@ -207,6 +207,7 @@ def test_i13_and_i17_the_job_is_triggered_once(api):
         "status": "triggered",
     }
     assert (second["status"], second["acknowledged"], second["triggered"]) == ("already_running", False, False)
+    assert (second["job"], second["run"]) == (Job.objects.get().pk, None)
     assert Job.objects.filter(kind="nightly").count() == 1
 
 

@@ -14,7 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from memadmin.jobs.parts import do_part
 from memadmin.jobs.runner import run_inline
-from memadmin.lifecycle import planning, reporting, runs
+from memadmin.lifecycle import housekeeping, nightly, planning, reporting, runs
 from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.lifecycle.runs import CannotStart
 from memadmin.lifecycle.states import WrongState
@@ -42,6 +42,8 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         now = timezone.now()
+        if options["commit"] and options["run"] is None and not options["container"]:
+            _refuse_beside_the_night()
         found = [_numbered(options["run"])] if options["run"] is not None else self._plan(options, now=now)
         problems = [problem for run in found if (problem := self._carry_out(run, now=now))] if options["commit"] else []
         if options["json"]:
@@ -62,6 +64,9 @@ class Command(BaseCommand):
 
     def _plan_one(self, container: Container, *, as_of: datetime, commit: bool, now: datetime) -> Run:
         version = policies.published(container)
+        if version is None and housekeeping.acts_without_a_policy(container):
+            judged = housekeeping.NO_POLICY
+            return planning.plan(container, judged, now=now, trigger=Trigger.COMMAND, actor=ACTOR, as_of=as_of)
         if version is None:
             state = "it is opted out" if container.policy_state == PolicyState.OPTED_OUT else "none was ever published"
             raise CommandError(f"{container.name} has no policy in force: {state}.")
@@ -101,13 +106,20 @@ def _waits(numbers: list[int]) -> str:
     )
 
 
+def _refuse_beside_the_night() -> None:
+    under_way = nightly.under_way()
+    if under_way:
+        raise CommandError(f"{under_way.text} Wait for its end, or name one container.")
+
+
 def _finish(_: object) -> None:
     """What a job returns is of no interest here: the run says how it ended."""
 
 
 def _containers(name: str | None) -> list[Container]:
     if name is None:
-        return list(Container.objects.filter(policy_state=PolicyState.SET).order_by("id"))
+        acting = Container.objects.exclude(policy_state=PolicyState.OPTED_OUT).order_by("id")
+        return [row for row in acting if row.policy_state == PolicyState.SET or housekeeping.acts_without_a_policy(row)]
     found = list(Container.objects.standing().filter(name=name)[:2])
     if len(found) == 1:
         return found
