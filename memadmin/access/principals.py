@@ -31,6 +31,11 @@ class Principal:
         """The name in the audit log."""
         return f"token/{self.token}"
 
+    @property
+    def sees_everything(self) -> bool:
+        """True where no container and no writer is hidden from the bearer."""
+        return self.all_access and self.containers is None and not self.tenancy and self.tenant is None
+
     def has(self, scope: Scope) -> bool:
         return scope in self.scopes
 

@@ -1,33 +1,86 @@
-"""Many rows at once: COPY on PostgreSQL, one prepared statement on SQLite. Five times faster than `bulk_create`."""
+"""Many rows at once: COPY on PostgreSQL, one prepared statement on SQLite. Several times faster than `bulk_create`.
+
+Rows are made column by column: what a row costs in Python then lies in a few loops, and what is alike in all rows is written once.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 from uuid import UUID
 
 from django.db import connection, models
 
+from memadmin.store.encoding import Prepare, copied, is_document, preparer
+
 Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """A column with one value in every row."""
+
+    value: Any
+
+
+Column = Sequence[Any] | Same
+_Columns = Sequence["tuple[models.Field[Any, Any], Column]"]
 
 
 def insert_rows(model: type[models.Model], rows: Sequence[Row]) -> None:
     """Insert rows given as {attribute: value}; every row names the same attributes. The caller has the transaction."""
-    if not rows:
+    if rows:
+        insert_columns(model, {name: [row[name] for row in rows] for name in rows[0]}, count=len(rows))
+
+
+def insert_columns(model: type[models.Model], columns: Mapping[str, Column], *, count: int) -> None:
+    """Insert so many rows, given as {attribute: its value in each row}. The caller has the transaction."""
+    if not count:
         return
-    names = list(rows[0])
-    fields = [_field(model, name) for name in names]
-    values = _prepared(rows, names, [_preparer(field) for field in fields])
-    columns = column_list(fields)
+    found = [(field, _folded(field, columns[name])) for name, field in ((name, _field(model, name)) for name in columns)]
     table = connection.ops.quote_name(model._meta.db_table)
     if connection.vendor == "postgresql":
-        _copy(f"COPY {table} ({columns}) FROM STDIN", values)
+        _copy(table, found, count)
     else:
-        marks = ", ".join(["%s"] * len(fields))
-        with connection.cursor() as cursor:
-            cursor.executemany(f"INSERT INTO {table} ({columns}) VALUES ({marks})", list(values))
+        _insert(table, found, count)
+
+
+def _folded(field: models.Field[Any, Any], column: Column) -> Column:
+    """Note that a column is the same throughout. Documents that compare as equal may still differ: 1, 1.0 and true do."""
+    if isinstance(column, Same) or (isinstance(field, models.JSONField) and (is_document(field) or column[0] is not None)):
+        return column
+    return Same(column[0]) if column.count(column[0]) == len(column) else column
+
+
+def _copy(table: str, columns: _Columns, count: int) -> None:
+    varied = [(field, column) for field, column in columns if not isinstance(column, Same)]
+    same = [(field, column.value) for field, column in columns if isinstance(column, Same)]
+    end = "\t".join(copied(field, [value])[0] for field, value in same) + "\n"
+    cells = [copied(field, column) for field, column in varied]
+    lines = map("\t".join, zip(*cells, repeat(end, count), strict=True))
+    with (
+        connection.cursor() as cursor,
+        cursor.copy(f"COPY {table} ({column_list(field for field, _ in varied + same)}) FROM STDIN") as copy,
+    ):
+        copy.write("".join(lines))
+
+
+def _insert(table: str, columns: _Columns, count: int) -> None:
+    cells = []
+    for field, column in columns:
+        values = [column.value] if isinstance(column, Same) else column
+        prepare = preparer(field)
+        prepared_values = [prepare(value) for value in values] if prepare else values
+        cells.append(repeat(prepared_values[0], count) if isinstance(column, Same) else prepared_values)
+    marks = ", ".join(["%s"] * len(cells))
+    with connection.cursor() as cursor:
+        cursor.executemany(
+            f"INSERT INTO {table} ({column_list(field for field, _ in columns)}) VALUES ({marks})", list(zip(*cells, strict=True))
+        )
 
 
 def insert_row(model: type[models.Model], row: Row) -> int:
@@ -40,11 +93,11 @@ def insert_row(model: type[models.Model], row: Row) -> int:
 
 
 @functools.lru_cache(maxsize=50)
-def _one(model: type[models.Model], names: tuple[str, ...], vendor: str) -> tuple[str, list[Callable[[Any], Any] | None]]:
+def _one(model: type[models.Model], names: tuple[str, ...], vendor: str) -> tuple[str, list[Prepare | None]]:
     fields = [_field(model, name) for name in names]
     marks = ", ".join(["%s"] * len(fields))
     statement = f"INSERT INTO {connection.ops.quote_name(model._meta.db_table)} ({column_list(fields)}) VALUES ({marks}) RETURNING id"
-    return statement, [_preparer(field) for field in fields]
+    return statement, [preparer(field) for field in fields]
 
 
 def column_list(fields: Iterable[models.Field[Any, Any]]) -> str:
@@ -61,52 +114,11 @@ def typed_marks(model: type[models.Model], names: tuple[str, ...]) -> tuple[str,
 def prepared(model: type[models.Model], row: Row) -> list[Any]:
     """Return the values of a row as the database takes them."""
     _, preparers = _one(model, tuple(row), connection.vendor)
-    [values] = _prepared([row], list(row), preparers)
-    return values
-
-
-def _copy(statement: str, values: Iterable[Sequence[Any]]) -> None:
-    with connection.cursor() as cursor, cursor.copy(statement) as copy:
-        for row in values:
-            copy.write_row(row)
+    return [prepare(value) if prepare else value for prepare, value in zip(preparers, row.values(), strict=True)]
 
 
 def _field(model: type[models.Model], name: str) -> models.Field[Any, Any]:
     return next(field for field in model._meta.concrete_fields if field.attname == name)
-
-
-def _prepared(rows: Iterable[Row], names: Sequence[str], preparers: Sequence[Callable[[Any], Any] | None]) -> Iterator[list[Any]]:
-    needed = [(place, prepare) for place, prepare in enumerate(preparers) if prepare]
-    for row in rows:
-        values = [row[name] for name in names]
-        for place, prepare in needed:
-            values[place] = prepare(values[place])
-        yield values
-
-
-def _preparer(field: models.Field[Any, Any]) -> Callable[[Any], Any] | None:
-    """Return what turns a Python value into a database one, or None for what needs nothing: plain numbers and texts."""
-    if isinstance(field, models.JSONField) and not field.null:
-        # A source may say `null` where an object is usual: that is JSON's null, not an absent value.
-        return lambda value: _plain_json(value) or json.dumps(value)
-    if isinstance(field, models.DateTimeField):
-        return functools.lru_cache(maxsize=1_000)(connection.ops.adapt_datetimefield_value)  # most rows of a batch share their times
-    if isinstance(field, models.UUIDField):
-        return None if connection.features.has_native_uuid_field else lambda uid: uid and uid.hex
-    if isinstance(field, models.JSONField):
-        return lambda value: None if value is None else json.dumps(value)
-    if isinstance(field, models.BinaryField):
-        return lambda value: None if value is None else field.get_db_prep_save(value, connection)
-    return None
-
-
-def _plain_json(value: Any) -> str | None:
-    """Return the JSON of what most columns hold, none or an empty object or list, without the cost of an encoder."""
-    if value is None:
-        return "null"
-    if value or not isinstance(value, dict | list):
-        return None
-    return "{}" if isinstance(value, dict) else "[]"
 
 
 def pair_table(pairs: Iterable[tuple[int, str | None]]) -> tuple[str, list[Any]]:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from itertools import repeat
 
 from django.db import connection
 
-from memadmin.store.bulk import id_list
+from memadmin.store.bulk import Column, Same, id_list
 from memadmin.store.models.subjects import COUNTERS
 
 _COLUMNS = ", ".join(f"{name} = {name} + moves.d_{name}" for name in COUNTERS)
@@ -44,6 +45,13 @@ class Moves:
     def add(self, subject_id: int, **amounts: int) -> None:
         """Add amounts, which may be negative, to named counters."""
         self._by_subject[subject_id].update(amounts)
+
+    def add_each(self, subject_ids: Sequence[int], **amounts: int | Column) -> None:
+        """Add to named counters for many items, each with its subject: the same amount for all, or one for each."""
+        for name, given in amounts.items():
+            alike = given.value if isinstance(given, Same) else given
+            for key, amount in zip(subject_ids, repeat(alike) if isinstance(alike, int) else alike, strict=False):
+                self._by_subject[key][name] += amount
 
     def apply(self) -> None:
         """Write the sums. The subjects must be locked."""

@@ -1,8 +1,8 @@
 """Names of rows that stay the same when the same thing arrives twice."""
 
-import json
 import unicodedata
 import uuid
+from json.encoder import encode_basestring_ascii as _quoted
 
 MAX_ID_LENGTH = 512  # characters; four bytes each still fit an index entry of PostgreSQL
 
@@ -10,7 +10,8 @@ MAX_ID_LENGTH = 512  # characters; four bytes each still fit an index entry of P
 def item_uid(container_uid: uuid.UUID, item_type: str, user_id: str | None, external_id: str) -> uuid.UUID:
     """Return the uid of an item that its source names by an id of its own, unique within one user and type."""
     # JSON keeps the parts apart: ("a:b", "c") and ("a", "b:c") must not become one name.
-    return uuid.uuid5(container_uid, json.dumps([item_type, user_id, external_id]))
+    user = "null" if user_id is None else _quoted(user_id)
+    return uuid.uuid5(container_uid, f'["{item_type}", {user}, {_quoted(external_id)}]')
 
 
 def canonical_id(user_id: str) -> str:

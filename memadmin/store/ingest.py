@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from django.db import connection, models, transaction
 from django.db.models import F, JSONField, Value
@@ -16,7 +16,8 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import admission, counters, embeddings, merging, tokens
 from memadmin.store.archive import pack
-from memadmin.store.bulk import insert_rows
+from memadmin.store.attaching import write_pins, write_sources
+from memadmin.store.bulk import Column, Same, insert_columns, insert_rows
 from memadmin.store.held_copies import Restricted, copy_to_arrivals
 from memadmin.store.intake import (
     Incoming,
@@ -34,13 +35,12 @@ from memadmin.store.models import (
     HistoryEntry,
     ItemType,
     LongTermMemory,
-    Pin,
-    Provenance,
     Session,
     WorkingMemory,
 )
 from memadmin.store.opening import Opened, open_users
-from memadmin.store.rows import row_of
+from memadmin.store.querysets import with_uids
+from memadmin.store.rows import columns_of, first_row
 
 Arrival = admission.Arrival
 _Item = TypeVar("_Item", bound=Incoming)
@@ -48,6 +48,14 @@ _Item = TypeVar("_Item", bound=Incoming)
 
 class UidTaken(Exception):
     """An item comes with the uid of something that belongs to another user. A uid names one thing."""
+
+
+class OfAnother(Exception):
+    """Items would change what another writer has stored. `names` are their uids, and for sessions (user, id)."""
+
+    def __init__(self, names: Iterable[uuid.UUID | SessionKey]) -> None:
+        super().__init__("Another writer has stored an item with this id.")
+        self.names = set(names)
 
 
 @dataclass
@@ -74,14 +82,15 @@ def create_container(
 
 
 @transaction.atomic
-def write(container: Container, items: Sequence[Arrival], *, actor: str, now: datetime) -> Written:
+def write(container: Container, items: Sequence[Arrival], *, actor: str, now: datetime, owner: str | None = None) -> Written:
     """Store a batch of items; all of it, or nothing if the database refuses one.
 
     An item that is there already stays one item: equal content is counted as unchanged, other content
     replaces it and raises the revision. A working memory brings its session with it if that is missing.
-    What was erased before is refused, set aside or marked, as its suppression says. Raises UidTaken, Suppressed, Restricted.
+    What was erased before is refused, set aside or marked, as its suppression says. With an `owner` only that writer's items may change.
+    Raises UidTaken, OfAnother, Suppressed, Restricted.
     """
-    batch = _Batch(container, actor=actor, now=now)
+    batch = _Batch(container, actor=actor, now=now, owner=owner)
     batch.open_subjects(item.user_id for item in items)
     found = admission.sort_out(container, batch.opened, items, now=now)
     batch.write(found.items)
@@ -106,10 +115,11 @@ def hold_users(container: Container, user_ids: Iterable[str | None], *, actor: s
 class _Batch:
     """One call of `write`: the subjects it has locked, and what it has counted so far."""
 
-    def __init__(self, container: Container, *, actor: str, now: datetime) -> None:
+    def __init__(self, container: Container, *, actor: str, now: datetime, owner: str | None = None) -> None:
         self.container = container
         self.actor = actor
         self.now = now
+        self.owner = owner
         self.opened = Opened()
         self.arrived: list[uuid.UUID] = []  # rows that this batch has made
         self.subjects: dict[str | None, int] = {}
@@ -151,17 +161,18 @@ class _Batch:
         if not wanted:
             return
         stored = self._stored_sessions(wanted)
+        self._check_owner({key: row for key, row in stored.items() if key in items})
         new = {item.uid or self._uid_of(item): item for key, item in wanted.items() if key not in stored}
         if len(new) + len(stored) < len(wanted) or Session.objects.with_uids(new).exists():
             raise UidTaken("A session comes with the uid of another one.")
-        insert_rows(Session, [self._row(Session, item, uid, pinned=item.pin is not None) for uid, item in new.items()])
+        pinned = [item.pin is not None for item in new.values()]
+        subjects = self._insert(Session, self._columns(Session, new, pinned=pinned))
+        self.moves.add_each(subjects, sessions=1, pinned_sessions=pinned)
         for key, item in items.items():
             if key in stored:
                 self._update(Session, stored[key], merging.session_changes(stored[key], item), ItemType.SESSION)
-        for item in new.values():
-            self.moves.add(self.subjects[item.user_id], sessions=1, pinned_sessions=int(item.pin is not None))
         self.written.new[ItemType.SESSION] += len(new)
-        self._write_pins(new)
+        write_pins(self.container, self.subjects, new)
         self._pin_stored(Session, [(stored[key], item) for key, item in items.items() if key in stored], counter="pinned_sessions")
         self.sessions = {key: row["id"] for key, row in self._stored_sessions(wanted).items()}
         self.made = {key for name, key in self.sessions.items() if name not in stored}
@@ -175,20 +186,23 @@ class _Batch:
     def write_working(self, given: Sequence[IncomingWorking]) -> None:
         items = self._by_uid(given)
         stored = self._stored(WorkingMemory, items)
-        rows: list[dict[str, Any]] = []
+        new = {uid: item for uid, item in items.items() if uid not in stored}
+        subjects = self._insert(WorkingMemory, self._working_columns(new))
+        self.moves.add_each(subjects, working=1, messages=[len(item.messages) for item in new.values()])
+        self.written.new[ItemType.WORKING] += len(new)
         touched: dict[int, datetime | None] = {}
         for uid, item in items.items():
-            session = None if item.session_gone else self.sessions.get((item.user_id, item.session_ref))
-            if uid not in stored:
-                rows.append(self._row(WorkingMemory, item, uid, session_id=session, message_count=len(item.messages)))
-                self.moves.add(self.subjects[item.user_id], working=1, messages=len(item.messages))
-            elif not self._update_working(stored[uid], item):
-                continue
-            if session:
+            session = self._session_of(item)
+            if (uid in new or self._update_working(stored[uid], item)) and session:
                 touched[session] = merging.later(touched.get(session), item.last_updated_at or item.created_at)
-        insert_rows(WorkingMemory, rows)
-        self.written.new[ItemType.WORKING] += len(rows)
         self._touch_sessions(touched)
+
+    def _working_columns(self, new: Mapping[uuid.UUID, IncomingWorking]) -> dict[str, Column]:
+        sessions, counts = [self._session_of(item) for item in new.values()], [len(item.messages) for item in new.values()]
+        return self._columns(WorkingMemory, new, session_id=sessions, message_count=counts)
+
+    def _session_of(self, item: IncomingWorking) -> int | None:
+        return None if item.session_gone else self.sessions.get((item.user_id, item.session_ref))
 
     def _update_working(self, stored: Mapping[str, Any], item: IncomingWorking) -> bool:
         changes = merging.working_changes(stored, item)
@@ -212,29 +226,28 @@ class _Batch:
         items = self._by_uid(given)
         stored = self._stored(LongTermMemory, items)
         new = {uid: item for uid, item in items.items() if uid not in stored}
-        rows = [self._memory_row(uid, item) for uid, item in new.items()]
-        insert_rows(LongTermMemory, rows)
-        for row in rows:
-            self.moves.add(row["subject_id"], long_term=1, tokens=row["tokens"], pinned_long_term=int(row["pinned"]))
+        columns = self._memory_columns(new)
+        subjects = self._insert(LongTermMemory, columns)
+        self.moves.add_each(subjects, long_term=1, tokens=columns["tokens"], pinned_long_term=columns["pinned"])
         for uid, item in items.items():
             if uid in stored:
                 self._update_memory(stored[uid], item)
         self._pin_stored(LongTermMemory, [(stored[uid], item) for uid, item in items.items() if uid in stored], counter="pinned_long_term")
         self.written.new[ItemType.LONG_TERM] += len(new)
-        self._write_pins(new)
-        self._write_sources(items)
+        write_pins(self.container, self.subjects, new)
+        write_sources(self.container, self.subjects, items)
 
-    def _memory_row(self, uid: uuid.UUID, item: IncomingMemory) -> dict[str, Any]:
-        return self._row(
+    def _memory_columns(self, new: Mapping[uuid.UUID, IncomingMemory]) -> dict[str, Column]:
+        items = list(new.values())
+        return self._columns(
             LongTermMemory,
-            item,
-            uid,
-            tokens=tokens.estimate(item.text) if item.tokens is None else item.tokens,
-            tokens_method=tokens.METHOD if item.tokens is None else item.tokens_method,
-            importance=0.5 if item.importance is None else item.importance,
-            importance_source="default" if item.importance is None else item.importance_source,
-            pinned=item.pin is not None,
-            **embeddings.missing(),
+            new,
+            tokens=[tokens.estimate(item.text) if item.tokens is None else item.tokens for item in items],
+            tokens_method=[tokens.METHOD if item.tokens is None else item.tokens_method for item in items],
+            importance=[0.5 if item.importance is None else item.importance for item in items],
+            importance_source=["default" if item.importance is None else item.importance_source for item in items],
+            pinned=[item.pin is not None for item in items],
+            **{name: Same(value) for name, value in embeddings.missing().items()},
         )
 
     def _update_memory(self, stored: Mapping[str, Any], item: IncomingMemory) -> None:
@@ -255,7 +268,7 @@ class _Batch:
                 created_at=self.now,
                 namespace=item.namespace,
             )
-            insert_rows(HistoryEntry, [self._row(HistoryEntry, entry, uuid.uuid4())])
+            self._insert(HistoryEntry, self._columns(HistoryEntry, {uuid.uuid4(): entry}))
         self._update(LongTermMemory, stored, changes, ItemType.LONG_TERM)
 
     def write_history(self, given: Sequence[IncomingHistory]) -> None:
@@ -263,9 +276,8 @@ class _Batch:
         items = self._by_uid(given)
         stored = self._stored(HistoryEntry, items)
         new = {uid: item for uid, item in items.items() if uid not in stored}
-        insert_rows(HistoryEntry, [self._row(HistoryEntry, item, uid) for uid, item in new.items()])
-        for item in new.values():
-            self.moves.add(self.subjects[item.user_id], history=1)
+        subjects = self._insert(HistoryEntry, self._columns(HistoryEntry, new))
+        self.moves.add_each(subjects, history=1)
         self.written.new[ItemType.HISTORY] += len(new)
         self.written.unchanged[ItemType.HISTORY] += len(stored)
 
@@ -281,23 +293,24 @@ class _Batch:
             self.moves.add(row["subject_id"], archived=1)
         self.written.new["archived"] += len(rows)
         self.written.unchanged["archived"] += len(given) - len(rows)
-        self._write_sources({uid: copy.item for uid, copy in items.items() if isinstance(copy.item, IncomingMemory)})
+        memories = {uid: copy.item for uid, copy in items.items() if isinstance(copy.item, IncomingMemory)}
+        write_sources(self.container, self.subjects, memories)
 
     def _archived_row(self, uid: uuid.UUID, copy: IncomingArchived) -> dict[str, Any]:
-        if isinstance(copy.item, IncomingMemory):
-            row = self._memory_row(uid, copy.item)
+        item = copy.item
+        if isinstance(item, IncomingMemory):
+            row = first_row(self._memory_columns({uid: item}))
         else:
-            row = self._row(Session, copy.item, uid, pinned=copy.item.pin is not None)
+            row = first_row(self._columns(Session, {uid: item}, pinned=[item.pin is not None]))
         working = [
-            self._row(WorkingMemory, item, item.uid or self._uid_of(item), session_id=None, message_count=len(item.messages))
-            for item in copy.working
+            {**first_row(self._working_columns({said.uid or self._uid_of(said): said})), "session_id": None} for said in copy.working
         ]
         return {
             "uid": uid,
             "container_id": self.container.pk,
             "subject_id": row["subject_id"],
-            "item_type": copy.item.item_type,
-            "payload": pack(row, working, asdict(copy.item.pin) if copy.item.pin else None),
+            "item_type": item.item_type,
+            "payload": pack(row, working, asdict(item.pin) if item.pin else None),
             "reason": copy.reason,
             "run_number": copy.run_number,
             "archived_at": copy.archived_at,
@@ -321,16 +334,33 @@ class _Batch:
 
     def _stored(self, model: type[models.Model], items: Mapping[uuid.UUID, Incoming | IncomingArchived]) -> dict[uuid.UUID, dict[str, Any]]:
         """Find which items are there already. Raises UidTaken when one belongs to another user."""
-        found = {row["uid"]: row for row in model._default_manager.filter(uid__in=list(items)).values()}
+        found = {row["uid"]: row for row in with_uids(model, items).values()}
         for uid, row in found.items():
             if row["subject_id"] != self.subjects[items[uid].user_id]:
                 raise UidTaken(f"{uid} belongs to another user.")
+        self._check_owner(found)
         return found
 
-    def _row(self, model: type[models.Model], item: Incoming, uid: uuid.UUID, **computed: Any) -> dict[str, Any]:
-        subject = self.subjects[item.user_id]
-        self.arrived.append(uid)
-        return row_of(model, item, container_id=self.container.pk, subject_id=subject, uid=uid, stored_at=self.now, **computed)
+    def _check_owner(self, found: Mapping[Any, Mapping[str, Any]]) -> None:
+        """Raise OfAnother for what this writer may not change. Archive copies, which are never changed, name no owner."""
+        if self.owner is not None and (others := [name for name, row in found.items() if row.get("owner", self.owner) != self.owner]):
+            raise OfAnother(others)
+
+    def _columns(self, model: type[models.Model], new: Mapping[uuid.UUID, Incoming], **computed: Column) -> dict[str, Column]:
+        """Return the columns of new rows, those that every table has among them."""
+        if not new:
+            return computed
+        items = list(new.values())
+        subjects = [self.subjects[item.user_id] for item in items]
+        self.arrived.extend(new)
+        alike = {"container_id": Same(self.container.pk), "stored_at": Same(self.now)}
+        return columns_of(model, items, {"uid": list(new), "subject_id": subjects, **alike, **computed})
+
+    def _insert(self, model: type[models.Model], columns: Mapping[str, Column]) -> list[int]:
+        """Store new rows; return the subject of each."""
+        subjects = cast("list[int]", columns.get("subject_id", []))
+        insert_columns(model, columns, count=len(subjects))
+        return subjects
 
     def _update(self, model: type[models.Model], stored: Mapping[str, Any], changes: Mapping[str, Any], item_type: ItemType) -> bool:
         """Write the changes, if there are any, and count the item."""
@@ -344,23 +374,6 @@ class _Batch:
         self.written.changed[item_type] += 1
         return True
 
-    def _write_pins(self, new: Mapping[uuid.UUID, IncomingSession | IncomingMemory]) -> None:
-        pins = [
-            {
-                "container_id": self.container.pk,
-                "subject_id": self.subjects[item.user_id],
-                "target_type": item.item_type,
-                "target_uid": uid,
-                "reason": item.pin.reason,
-                "actor": item.pin.actor,
-                "created_at": item.pin.created_at,
-                "review_on": item.pin.review_on,
-            }
-            for uid, item in new.items()
-            if item.pin
-        ]
-        insert_rows(Pin, pins)
-
     def _pin_stored(
         self, model: type[models.Model], arrived: Iterable[tuple[Mapping[str, Any], IncomingSession | IncomingMemory]], *, counter: str
     ) -> None:
@@ -368,27 +381,9 @@ class _Batch:
         pinned = {stored["uid"]: item for stored, item in arrived if item.pin and not stored["pinned"]}
         if pinned:
             model._default_manager.filter(uid__in=pinned).update(pinned=True, revision=F("revision") + 1)
-            self._write_pins(pinned)
+            write_pins(self.container, self.subjects, pinned)
         for item in pinned.values():
             self.moves.add(self.subjects[item.user_id], **{counter: 1})
-
-    def _write_sources(self, items: Mapping[uuid.UUID, IncomingMemory]) -> None:
-        """Note where memories came from; a memory that arrives again may bring further sources."""
-        links = {(uid, source.uid): source for uid, item in items.items() for source in item.sources}
-        known = set(Provenance.objects.filter(derived_uid__in=[uid for uid, _ in links]).values_list("derived_uid", "source_uid"))
-        rows = [
-            {
-                "container_id": self.container.pk,
-                "subject_id": self.subjects[items[uid].user_id],
-                "derived_type": ItemType.LONG_TERM,
-                "derived_uid": uid,
-                "source_type": source.item_type,
-                "source_uid": source.uid,
-            }
-            for (uid, _), source in links.items()
-            if (uid, source.uid) not in known
-        ]
-        insert_rows(Provenance, rows)
 
 
 def _is_json(model: type[models.Model], name: str) -> bool:

@@ -12,7 +12,7 @@ from django.db.models import F, Q, Sum
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lower, Trim
 
-from memadmin.store.bulk import pair_table
+from memadmin.store.bulk import pair_table, uid_list
 from memadmin.store.scoring import score_expression
 from retention.rules import RelevanceRule
 
@@ -26,6 +26,16 @@ NO_REASONS = (
     *(PINNED_AT_THE_SOURCE, PINNED_OVER_API.lower(), "import", "imported", "migrated", "restored", "pin", "pinned", "keep", "keep it"),
     *("kept", "test", "testing", "todo", "tbd", "n/a", "none", "nothing", "no reason", "reason", "unknown", "because", "important", "asdf"),
 )
+
+
+def with_uids(model: type[models.Model], uids: Iterable[UUID]) -> models.QuerySet[Any]:
+    """Return the rows of a table with these uids, any number of them."""
+    return model._default_manager.filter(_uid_among(model, uids))
+
+
+def _uid_among(model: type[models.Model], uids: Iterable[UUID]) -> RawSQL:
+    condition, parameters = uid_list(f"{model._meta.db_table}.uid", uids)
+    return RawSQL(condition, parameters, output_field=models.BooleanField())
 
 
 class ContainerQuerySet(models.QuerySet[Any]):
@@ -80,7 +90,7 @@ class ItemQuerySet(models.QuerySet[Any]):
         return self.filter(subject=subject)
 
     def with_uids(self, uids: Iterable[UUID]) -> Self:
-        return self.filter(uid__in=list(uids))
+        return self.filter(_uid_among(self.model, uids))
 
 
 class PinnableQuerySet(ItemQuerySet):

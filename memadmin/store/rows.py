@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import fields
+from datetime import datetime
+from operator import attrgetter
 from typing import Any, cast
 
 from django.db import models
 
+from memadmin.store.bulk import Column, Same
 from memadmin.store.intake import Incoming
 
 
@@ -19,6 +22,21 @@ def row_of(model: type[models.Model], item: Incoming, **computed: Any) -> dict[s
     if row.get("last_updated_at", row) is None:
         row["last_updated_at"] = item.created_at
     return row
+
+
+def columns_of(model: type[models.Model], items: Sequence[Incoming], computed: Mapping[str, Column]) -> dict[str, Column]:
+    """Return every column of new rows, made like those of `row_of`; the items are all of one type."""
+    defaults, given = _columns(model, cast(Hashable, type(items[0])))
+    columns: dict[str, Column] = {name: Same(value) for name, value in defaults.items()}
+    columns |= {name: list(map(attrgetter(name), items)) for name in given if name not in computed}
+    if "last_updated_at" in given:
+        changed = cast("list[datetime | None]", columns["last_updated_at"])
+        columns["last_updated_at"] = [own or item.created_at for own, item in zip(changed, items, strict=True)]
+    return {**columns, **computed}
+
+
+def first_row(columns: Mapping[str, Column]) -> dict[str, Any]:
+    return {name: column.value if isinstance(column, Same) else column[0] for name, column in columns.items()}
 
 
 @functools.cache

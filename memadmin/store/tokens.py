@@ -9,5 +9,5 @@ _DENSE = re.compile("[\u0e00-\u0eff\u1100-\u11ff\u2e80-\ua4cf\uac00-\ud7af\uf900
 
 def estimate(text: str) -> int:
     """Return about one token for four characters, and one for each character of a script without blanks."""
-    dense = len(_DENSE.findall(text))
+    dense = 0 if text.isascii() else len(_DENSE.findall(text))
     return dense + (len(text) - dense + 3) // 4

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 from django.db import models
@@ -60,8 +61,10 @@ def _check_archived(copy: IncomingArchived) -> None:
 def _check_item(item: Incoming) -> None:
     if isinstance(item, IncomingSession) and not item.external_id:
         raise Refused("missing", "a session needs an id", field="external_id")
-    for name, nullable, check_value in _CHECKS[type(item)]:
-        value = getattr(item, name)
+    values_of, checks = _CHECKS[type(item)]
+    for value, (name, usual, nullable, check_value) in zip(values_of(item), checks, strict=True):
+        if value is usual:
+            continue
         if value is not None:
             check_value(value, name)
         elif not nullable:
@@ -80,15 +83,16 @@ def check_text(value: object, name: str, *, longest: int | None) -> None:
         raise Refused("text_too_long", f"{len(value)} characters, at most {longest}", field=name)
 
 
-def _checks(kind: type[Incoming]) -> list[tuple[str, bool, Check]]:
+def _checks(kind: type[Incoming]) -> tuple[Callable[[Incoming], tuple[Any, ...]], list[tuple[str, Any, bool, Check]]]:
+    """Return what fetches the values of an item that have to be looked at, and for each its name, its usual value and its check."""
     columns = {column.attname: column for column in MODELS[kind]._meta.concrete_fields}
     found = []
     for given in fields(kind):
         column = columns.get(given.name)
         check_value = _check_for(column) if column is not None else None
         if column is not None and check_value:
-            found.append((given.name, column.null or given.default is None, check_value))
-    return found
+            found.append((given.name, given.default, column.null or given.default is None, check_value))
+    return attrgetter(*[name for name, *_ in found]), found
 
 
 def _check_for(column: models.Field[Any, Any]) -> Check | None:

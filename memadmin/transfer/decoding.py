@@ -38,7 +38,7 @@ def decode(raw: bytes) -> Decoded:
         raise Refused("not_an_object", "the record is not a JSON object")
     if len(raw) > LONGEST_TEXT:
         _each_text(record, _check_length)
-    if _SUSPECT.search(raw):
+    if (b"\\u" in raw or b"\0" in raw) and _SUSPECT.search(raw):
         return _cleaned(record)
     return Decoded(record, ())
 

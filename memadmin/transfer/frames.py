@@ -5,8 +5,7 @@ A record that is too long, or broken, is a frame with a problem; what follows it
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import IO
+from typing import IO, NamedTuple
 
 from memadmin.transfer.problems import Refused
 
@@ -19,8 +18,7 @@ _MARK_OR_COMMA = re.compile(rb'["\[\]{},]')
 _IN_STRING = re.compile(rb'["\\]')
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(NamedTuple):
     """The bytes of one record, or why they cannot be had. Lines and records are counted from 1."""
 
     line: int

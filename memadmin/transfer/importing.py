@@ -13,8 +13,10 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import Outcome as Result
 from memadmin.store import ingest
+from memadmin.store.held_copies import Restricted
 from memadmin.store.intake import Incoming
 from memadmin.store.models import TimeNote
+from memadmin.store.opening import Suppressed
 from memadmin.transfer.columns import check
 from memadmin.transfer.decoding import Decoded, decode
 from memadmin.transfer.frames import Frame
@@ -28,7 +30,8 @@ from memadmin.transfer.values import Record
 
 BATCH_ITEMS = 1_000
 BATCH_BYTES = 8 * 1024 * 1024  # of file, so that a thousand long messages do not have to fit into memory
-REFUSED_BY_STORE = (DataError, IntegrityError, OverflowError, UnicodeError, ingest.UidTaken)  # not a lost connection: that ends the import
+# Not a lost connection: that ends the import.
+REFUSED_BY_STORE = (DataError, IntegrityError, OverflowError, UnicodeError, ingest.UidTaken, Suppressed, Restricted)
 
 Held = tuple[Frame, Arrival]
 
@@ -150,11 +153,8 @@ class Importer:
             entries = list(group)
             try:
                 self._write([item for _, items in entries for item in items])
-            except ingest.UidTaken:
-                self.report.refuse(entries[0][0], Refused("uid_taken", "the uid belongs to an item of another user", field="uid"))
             except REFUSED_BY_STORE as error:
-                words = f"the database refuses this record ({type(error).__name__})"  # its own words would quote the record
-                self.report.refuse(entries[0][0], Refused("database", words))
+                self.report.refuse(entries[0][0], refusal(error))
 
     def _write(self, items: list[ingest.Arrival]) -> None:
         container = self.target.container
@@ -176,6 +176,17 @@ class Importer:
                 reason_code=reason,
                 counts={"records": self.report.records, "refused": self.report.refused.total(), **counts},
             )
+
+
+def refusal(error: Exception) -> Refused:
+    """Return what to say of a record that the store refuses, from one of REFUSED_BY_STORE."""
+    if isinstance(error, ingest.UidTaken):
+        return Refused("uid_taken", "the uid belongs to an item of another user", field="uid")
+    if isinstance(error, Suppressed):
+        return Refused("suppressed", "this was erased on request and is not taken again")
+    if isinstance(error, Restricted):
+        return Refused("restricted", "this is kept as it is until its restriction is lifted")
+    return Refused("database", f"the database refuses this record ({type(error).__name__})")  # its own words would quote the record
 
 
 def _decoded(frame: Frame) -> Decoded:

@@ -38,6 +38,7 @@ KINDS: dict[str, type[Incoming]] = {
 }
 KIND_OF = {ItemType.SESSION: "session", ItemType.WORKING: "working", ItemType.LONG_TERM: "long-term", ItemType.HISTORY: "history"}
 UIDS = {"uid", "memory_uid", "superseded_by"}
+TIMES = {column.name for kind in KINDS.values() for column in fields(kind) if column.name.endswith("_at")}
 APART = {"user_id", "pin", "sources"}  # not columns of the row itself
 CONTAINER_TEXTS = ("description", "tenant")
 CONTAINER_JSON = ("owner", "backend_roles", "configuration")
@@ -136,25 +137,34 @@ def read_policy(record: Record) -> FoundPolicy | None:
 
 def read_item(record: Record, kind: str, *, rename: Rename) -> Incoming:
     """Return the item of a record, its own uid and those that it names sent through `rename`. Raises Refused."""
-    values: dict[str, Any] = {name: record[name] for name in _names(kind) if name in record}
-    for name in [name for name in values if name.endswith("_at")]:
+    return KINDS[kind](**read_values(record, kind, rename=rename))
+
+
+def read_values(record: Record, kind: str, *, rename: Rename) -> dict[str, Any]:
+    """Return the values of which `read_item` makes an item. Raises Refused."""
+    names = _names(kind)
+    values: dict[str, Any] = {name: value for name, value in record.items() if name in names}
+    for name in TIMES & values.keys():
         read = _time(record[name], field=name)
         values[name] = read.at if read else None
         if name == "created_at" and read:
             values.setdefault("time_note", read.note)
-    values |= {name: rename(uid) for name in UIDS & values.keys() if (uid := read_uid(record, name))}
+    for name in UIDS & values.keys():
+        if uid := read_uid(record, name):
+            values[name] = rename(uid)
     if not isinstance(values.get("session_gone", False), bool):
         raise Refused("not_a_flag", "true or false is needed here", field="session_gone")
     if record.get("pin") is not None:
         values["pin"] = _pin(record["pin"])
     if record.get("sources") is not None:
         values["sources"] = _sources(record["sources"], rename)
-    return KINDS[kind](user_id=identifier(record, "user_id"), **values)
+    values["user_id"] = identifier(record, "user_id")
+    return values
 
 
 @functools.cache
-def _names(kind: str) -> tuple[str, ...]:
-    return tuple(column.name for column in fields(KINDS[kind]) if column.name not in APART)
+def _names(kind: str) -> frozenset[str]:
+    return frozenset(column.name for column in fields(KINDS[kind]) if column.name not in APART)
 
 
 @functools.cache
@@ -164,7 +174,8 @@ def _known(kind: str) -> frozenset[str]:
 
 def unknown_fields(record: Record, kind: str) -> list[str]:
     """Return the fields of a record that this version does not know."""
-    return sorted(record.keys() - _known(kind))
+    known = _known(kind)
+    return [] if record.keys() <= known else sorted(record.keys() - known)
 
 
 def read_archived(record: Record, *, rename: Rename) -> IncomingArchived:

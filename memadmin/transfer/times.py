@@ -1,5 +1,6 @@
 """Times as other systems write them, read into UTC instants. A time that could mean two things is refused, never guessed."""
 
+import functools
 import re
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
@@ -68,14 +69,13 @@ def _read_text(text: str) -> ReadTime:
     match = _ISO.fullmatch(text)
     if match is None:
         raise Refused("time_unreadable", "not ISO 8601 (2025-03-04T10:00:00Z), not a date and not an epoch number")
-    return _from_iso(**match.groupdict())
+    return _from_iso(*match.groups())
 
 
-def _from_iso(*, date: str, clock: str | None, fraction: str | None, zone: str | None) -> ReadTime:
+def _from_iso(date: str, clock: str | None, fraction: str | None, zone: str | None) -> ReadTime:
     try:
-        at = datetime.fromisoformat(f"{date}T{clock or '00:00'}").replace(tzinfo=_zone(zone))
-        at += timedelta(microseconds=int(f"{fraction or '':0<6.6}"))
-        at = at.astimezone(UTC)
+        at = datetime.fromisoformat(f"{date}T{clock or '00:00'}{f'.{fraction[:6]:0<6}' if fraction else ''}").replace(tzinfo=_zone(zone))
+        at = at if at.tzinfo is UTC else at.astimezone(UTC)
     except (ValueError, OverflowError):
         raise Refused("time_out_of_range", "no such day, hour or offset, or an instant outside the years 1 to 9999") from None
     if clock is None:
@@ -83,6 +83,7 @@ def _from_iso(*, date: str, clock: str | None, fraction: str | None, zone: str |
     return ReadTime(at, EXACT if zone else ZONE_ASSUMED)
 
 
+@functools.lru_cache(maxsize=200)  # more than there are in use
 def _zone(text: str | None) -> timezone:
     if text is None or text.upper() in {"Z", "UTC"}:
         return UTC

@@ -1,17 +1,21 @@
 import json
-from uuid import UUID
+from uuid import UUID, uuid5
 
 import pytest
 
 from memadmin.api.v1 import bulk
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
-from memadmin.store.models import HistoryEntry, LongTermMemory, Session, WorkingMemory
+from memadmin.store import suppression
+from memadmin.store.identity import item_uid
+from memadmin.store.models import HistoryEntry, LongTermMemory, Mode, Session, WorkingMemory
+from memadmin.store.suppression import Terms
 from tests.api.v1.calls import caller_of, problem
-from tests.factories import a_memory, a_session, make_container, store, subject_of
+from tests.factories import ACTOR, NOON, a_memory, a_session, make_container, store, subject_of
 
 pytestmark = pytest.mark.django_db
 ONE = "/containers/c1"
+FROM_NAMES = uuid5(UUID(int=1), "an import")
 
 
 @pytest.fixture
@@ -99,6 +103,68 @@ def test_nobody_changes_what_another_writer_has_stored(api, container):
 
     assert [one["code"] for one in found[:-1]] == ["not_yours", "not_yours"]
     assert (Session.objects.get().summary, LongTermMemory.objects.get().text) == ("hers", "hers")
+
+
+def test_a_few_bad_lines_among_many_cost_only_themselves(api, container, monkeypatch):
+    monkeypatch.setattr(bulk, "AT_ONCE", 40)
+    store(container, a_memory("bob's", user_id="bob", uid=UUID(int=7), owner="ana"), a_memory("root's", owner="root", external_id="m20"))
+    records = [{"type": "long-term", "user_id": "ann", "text": str(number), "external_id": f"m{number}"} for number in range(50)]
+    records[3]["uid"] = records[45]["uid"] = str(UUID(int=7))
+
+    found = answers(api, *records)
+
+    assert {one["line"]: one["code"] for one in found[:-1] if one["status"] == "refused"} == {
+        4: "uid_taken",
+        21: "not_yours",
+        46: "uid_taken",
+    }
+    assert [one["line"] for one in found[:-1]] == list(range(1, 51))
+    assert found[-1] == {"done": True, "stored": 47, "refused": 3}
+    assert LongTermMemory.objects.filter(owner="ana").count() == 48
+    assert subject_of(container).long_term == 48
+
+
+def test_lines_about_an_erased_user_are_refused_and_their_neighbours_stay(api, container, settings, tmp_path):
+    settings.SUPPRESSION_KEYS = str(tmp_path / "keys.json")
+    terms = {"terms": Terms(mode=Mode.BLOCK), "request_ref": "erasure/1", "actor": ACTOR, "now": NOON}
+    suppression.suppress_users(["bob"], container=container, **terms)
+    suppression.suppress_texts(["likes tea"], container=container, **terms)
+
+    found = answers(
+        api,
+        *[{"type": "long-term", "user_id": user, "text": text} for user, text in (("ann", "a"), ("bob", "b"), ("ann", "likes tea"))],
+        {"type": "long-term", "user_id": "ann", "text": "c"},
+    )
+
+    assert [one.get("code") for one in found[:-1]] == [None, "suppressed", "suppressed", None]
+    assert set(LongTermMemory.objects.values_list("text", flat=True)) == {"a", "c"}
+
+
+def test_whether_a_uid_made_from_names_is_taken_in_another_container_is_not_told(api, container):
+    elsewhere = make_container("elsewhere", owner={"name": "ben"})
+    store(elsewhere, a_memory("ben's", external_id="m1", owner="ben"))
+    taken, free = (str(item_uid(elsewhere.uid, "long-term", "ann", name)) for name in ("m1", "m2"))
+
+    found = answers(api, *[{"type": "long-term", "user_id": "ann", "text": "x", "uid": uid} for uid in (taken, free)])
+
+    assert found[0]["code"] == found[1]["code"] == "uid_from_elsewhere"
+    assert {**found[0], "line": 2} == found[1]
+
+
+def test_lines_of_an_export_go_back_to_where_they_came_from(api, container):
+    store(
+        container,
+        a_memory("likes tea", external_id="m1", owner="ana"),
+        a_session("s1", owner="ana"),
+        a_memory("imported", owner="ana", uid=FROM_NAMES),
+    )
+    exported = b"".join(caller_of("root", all_access=True).get(f"{ONE}/export").streaming_content).splitlines()
+    items = [{key: value for key, value in json.loads(line).items() if key != "owner"} for line in exported]
+
+    found = answers(api, *[item for item in items if item.get("type") in {"long-term", "session"}])
+
+    assert [one["status"] for one in found[:-1]] == ["stored"] * 3
+    assert (LongTermMemory.objects.count(), Session.objects.count()) == (2, 1)
 
 
 def test_a_body_that_is_too_large_is_refused_before_anything_is_stored(api, container, monkeypatch):
