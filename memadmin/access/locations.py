@@ -19,6 +19,11 @@ def decoded(data: str) -> str:
     return json.dumps(SessionStore().decode(data), ensure_ascii=False, default=str)
 
 
+def encoded(word: str) -> str:
+    """Return what the server would keep for a browser that was shown this word."""
+    return SessionStore().encode({"shown": word})
+
+
 register(
     Location(
         name="access.browser_sessions",
@@ -29,6 +34,7 @@ register(
         waived={"session_key": "a random name of a browser's session"},
         item_class=ItemClass.COPY,
         find=searched("access.browser_sessions", BrowserSession, ("session_data",), read={"session_data": decoded}),
+        pack={"session_data": encoded},
         delete=raw_delete(BrowserSession),
     ),
     Location(

@@ -74,6 +74,8 @@ class Action(models.TextChoices):
     USER_RESTORED = "user.restored", "What the archive had of a user was put back"
     ITEM_RESTORED = "item.restored", "One evicted item was put back from the archive"
 
+    ERASURE_CONTROL_PLANTED = "erasure.control_planted", "A made-up person was planted, by a drill or to see whether a verification sees"
+
     WEBHOOK_CREATED = "webhook.created", "An address was subscribed to events"
     WEBHOOK_PAUSED = "webhook.paused", "A subscription was paused, by a person or because its address did not answer for days"
     WEBHOOK_RESUMED = "webhook.resumed", "A paused subscription goes on where it stopped"

@@ -77,4 +77,6 @@ register(
 waive("erasure_erasurerequest", "codes, times and opaque names; whom it is about and what people wrote stand in other tables")
 waive("erasure_manifest", "digests and numbers")
 waive("erasure_locationanswer", WORD)
+waive("erasure_verification", WORD)
+waive("erasure_finding", "names of tables and columns, and the key of a row in them")
 waive("erasure_approval", "a digest, codes and who approved")

@@ -54,6 +54,7 @@ register(
         waived={"key": WORD},
         item_class=E,
         find=searched("jobs.queue", OrmQ, ("payload",), read={"payload": opened}),
+        pack={"payload": SignedPackage.dumps},
         delete=raw_delete(OrmQ),
     ),
     Location(

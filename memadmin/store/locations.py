@@ -100,8 +100,9 @@ class Location:
 
     `order` is the place in an erasure: copies that answer searches first, children before parents, links last. `columns` says which columns
     hold what; `waived` says of the others why they cannot hold a person's data. `searched` are the columns in which other people's rows are
-    looked through for mentions, `read` how a column of another kind becomes text. `delete` removes rows by their keys inside the caller's
-    transaction and returns how many went.
+    looked through for mentions, `read` how a column of another kind becomes text and `pack` the other way round. `delete` removes rows by
+    their keys inside the caller's transaction and returns how many went. A made-up row needs `example` besides the columns, so that
+    its table takes it; `plant` makes one where a row alone is not enough.
     """
 
     name: str
@@ -117,6 +118,9 @@ class Location:
     searched: Sequence[str] = ()
     read: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     delete: Callable[[Sequence[Any]], int] | None = None
+    pack: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
+    example: Mapping[str, Any] = field(default_factory=dict)
+    plant: Callable[[str, datetime], None] | None = None
 
     @property
     def app(self) -> str:

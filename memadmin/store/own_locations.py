@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Q
 
+from memadmin.audit import log
+from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditPayload
 from memadmin.store import archive
 from memadmin.store.finding import linked, owned, raw_delete, searched
@@ -45,6 +48,11 @@ def links_of(scope: Scope, after: Any, limit: int) -> Page:
     page = list(rows.order_by("pk").values_list("pk", "subject_id")[:limit])
     found = [Found(key, row_uid("store.provenance", key), subject) for key, subject in page]
     return Page(found, found[-1].key if len(page) == limit else None)
+
+
+def said_in_the_log(word: str, now: datetime) -> None:
+    """Append an entry with this word beside it: the log takes a payload with its entry alone."""
+    log.append(Action.ERASURE_CONTROL_PLANTED, actor="job/erasure", target="erasure/control", at=now, payload={"note": word})
 
 
 register(
@@ -139,6 +147,7 @@ register(
         find=owned("store.feedback", Feedback, links=("memory_uid", "session_uid", "matched_uid"), said=("words",), at="created_at"),
         searched=("words",),
         delete=raw_delete(Feedback),
+        example={"state": "matched"},
     ),
     Location(
         name="store.holds",
@@ -235,6 +244,7 @@ register(
         item_class=E,
         act=Act.REDACT,
         find=searched("store.audit_payloads", AuditPayload, ("body",)),
+        plant=said_in_the_log,
     ),
     Location(
         name="store.database_indexes",

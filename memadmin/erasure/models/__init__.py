@@ -16,12 +16,15 @@ from memadmin.erasure.models.requests import (
     RequestSubject,
     Status,
 )
+from memadmin.erasure.models.verifications import Finding, FindingKind, Outcome, Verification
 
 __all__ = [
     "Approval",
     "Channel",
     "Decision",
     "ErasureRequest",
+    "Finding",
+    "FindingKind",
     "Ground",
     "IdentityLevel",
     "Kind",
@@ -31,10 +34,12 @@ __all__ = [
     "ManifestItem",
     "NoteKind",
     "Origin",
+    "Outcome",
     "Profile",
     "RequestItem",
     "RequestNote",
     "RequestSubject",
     "ScopeItem",
     "Status",
+    "Verification",
 ]

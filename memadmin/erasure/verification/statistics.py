@@ -1,0 +1,25 @@
+"""What PostgreSQL's planner has kept of the columns: real values, which stay after their rows have gone, until the next ANALYZE."""
+
+from __future__ import annotations
+
+from django.db import connection
+
+from memadmin.erasure.verification.needles import stands_in
+from memadmin.erasure.verification.probes import Probes
+
+TABLE = "pg_stats"
+
+
+def found_in_statistics(probes: Probes) -> dict[str, int]:
+    """Return in how many columns' statistics an identifier stands, by table. Empty on SQLite, whose statistics hold no values."""
+    if connection.vendor != "postgresql" or not probes.needles:
+        return {}
+    said = "concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text)"
+    test = " OR ".join([f"strpos({said}, %s) > 0"] * len(probes.needles))
+    found: dict[str, int] = {}
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT tablename, {said} FROM pg_stats WHERE {test}", probes.needles)
+        for table, values in cursor.fetchall():
+            if any(stands_in(needle, values) for needle in probes.needles):
+                found[table] = found.get(table, 0) + 1
+    return found
