@@ -11,6 +11,7 @@ class Right(TextChoices):
     MEMORY_VIEW = "memory.view", "see which memories a user has"
     MEMORY_READ_TEXT = "memory.read_text", "read the text of memories and sessions"
     MEMORY_PIN = "memory.pin", "pin and unpin memories and sessions"
+    FEEDBACK_RECORD = "feedback.record", "record what an agent forgot or got wrong, and find the eviction behind it"
     POLICY_VIEW = "policy.view", "see retention policies"
     POLICY_EDIT = "policy.edit", "edit and preview retention policies"
     POLICY_PUBLISH = "policy.publish", "publish and roll back retention policies"

@@ -18,7 +18,7 @@ class Role(TextChoices):
 _LISTS = frozenset({Right.CONTAINER_VIEW, Right.SUBJECT_VIEW, Right.MEMORY_VIEW, Right.POLICY_VIEW, Right.RUN_VIEW})
 
 RIGHTS: dict[Role, frozenset[Right]] = {
-    Role.SUPPORT: _LISTS | {Right.MEMORY_READ_TEXT, Right.MEMORY_PIN},
+    Role.SUPPORT: _LISTS | {Right.MEMORY_READ_TEXT, Right.MEMORY_PIN, Right.FEEDBACK_RECORD},
     # A policy editor judges victims by id, age, score, tokens and reason; the text stays closed.
     Role.POLICY_EDITOR: _LISTS
     | {

@@ -19,6 +19,7 @@ class Scope(TextChoices):
     RETENTION_RUN = "retention.run", "start the retention job"
     RETENTION_APPROVE = "retention.approve", "approve or refuse large retention runs, for the person who made it"
     RETENTION_RESTORE = "retention.restore", "restore what retention evicted"
+    FEEDBACK_WRITE = "feedback.write", "report what an agent forgot or got wrong"
     EXPORT_MAKE = "export.make", "export memories"
     WEBHOOK_MANAGE = "webhook.manage", "subscribe addresses to events"
     SETTING_READ = "setting.read", "read settings"

@@ -14,7 +14,7 @@ from django.shortcuts import get_object_or_404
 
 from memadmin.access.models import Person
 from memadmin.access.principals import Principal, may_use
-from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Pin, Session, Subject, WorkingMemory
+from memadmin.store.models import Archived, Container, Feedback, HistoryEntry, LongTermMemory, Pin, Session, Subject, WorkingMemory
 from memadmin.store.querysets import (
     ContainerQuerySet,
     HistoryQuerySet,
@@ -80,6 +80,11 @@ def visible_archive(person: Viewer) -> QuerySet[Archived]:
 def visible_pins(person: Viewer) -> PinQuerySet:
     """Pins; whether their reasons may be shown is `Right.MEMORY_READ_TEXT`."""
     return within(person, Pin.objects.all())
+
+
+def visible_feedback(person: Viewer) -> QuerySet[Feedback]:
+    """Reports on what agents forgot; whether their words may be shown is `Right.MEMORY_READ_TEXT`."""
+    return within(person, Feedback.objects.all())
 
 
 def get_container(person: Viewer, uid: UUID) -> Container:

@@ -75,6 +75,10 @@ class Action(models.TextChoices):
     ITEM_RESTORED = "item.restored", "One evicted item was put back from the archive"
 
     ERASURE_CONTROL_PLANTED = "erasure.control_planted", "A made-up person was planted, by a drill or to see whether a verification sees"
+    FEEDBACK_RECORDED = "feedback.recorded", "Somebody reported that an agent forgot something or got it wrong"
+    FEEDBACK_MATCHED = "feedback.matched", "A report was matched with the eviction that caused it"
+    FEEDBACK_SET_ASIDE = "feedback.set_aside", "A report was found not to be due to an eviction"
+    FEEDBACK_REOPENED = "feedback.reopened", "A decision on a report was taken back"
 
     WEBHOOK_CREATED = "webhook.created", "An address was subscribed to events"
     WEBHOOK_PAUSED = "webhook.paused", "A subscription was paused, by a person or because its address did not answer for days"

@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from memadmin.api.v1 import approving, base, bulk, containers, governing, memories, pins, schema, webhooks
+from memadmin.api.v1 import approving, base, bulk, containers, feedback, governing, memories, pins, schema, webhooks
 
 
 class Anything(StringConverter):
@@ -29,6 +29,7 @@ urlpatterns = [
     path(f"{ONE}/memories/<uuid:uid>/history", memories.HistoryEntries.as_view()),
     path(f"{ONE}/history", memories.NewHistory.as_view()),
     path(f"{ONE}/recall", memories.Recall.as_view()),
+    path(f"{ONE}/feedback", feedback.FeedbackReports.as_view()),
     path(f"{ONE}/bulk", bulk.Bulk.as_view()),
     path(f"{ONE}/pins", pins.Pins.as_view()),
     path(f"{ONE}/pins/review", pins.PinReview.as_view()),

@@ -69,5 +69,5 @@ def test_the_examples_answer_what_the_page_shows():
             variables |= {"MEMORY": first["uid"]} if first.get("id") == "fact-1" else {}
             variables |= {"RUN": str(first["number"])} if "number" in first else {}
 
-    assert ran == 14
+    assert ran == 15
     assert answers[-1]["type"] == "end"
