@@ -1,13 +1,13 @@
 """Who goes, at scale: the meaning of `retention.victims` in SQL, for both databases. A property test holds the two equal.
 
-No row passes through Python and no statement runs per user: age, count and TTL are ranges of an index, the caps look only at
-users whose counters exceed one. Times and numbers are our own and stand in the text as literals, so that the database plans
-with the real values.
+No row passes through Python: age, count and TTL are ranges of an index, the caps look only at users whose counters exceed one, and
+only for a few users of very many memories is there a statement for each. Times and numbers are our own and stand in the text as
+literals, so that the database plans with the real values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -16,6 +16,7 @@ from django.db import connection
 from memadmin.lifecycle.cuts import NOBODY, Cut, cut_of
 from memadmin.lifecycle.housekeeping import terms_of
 from memadmin.lifecycle.items import RULED, Source, moment_sql
+from memadmin.lifecycle.large_users import known_victims
 from memadmin.lifecycle.models import ItemKind
 from memadmin.lifecycle.working import select_lost
 from memadmin.store.models import Container
@@ -71,7 +72,12 @@ def _parts(container: Container, source: Source, cut: Cut, rule: RelevanceRule |
         condition = f"{expired} AND {cut.either} IS NOT TRUE"
         yield _condemned(container, source, rule, now=now, condition=condition, reasons=str(Reason.TTL.bit), dated="m.created_at")
     if rule.max_records is not None or rule.max_tokens is not None:
-        yield over_caps_sql(container, rule, spared=f"({cut.either}) IS NOT TRUE AND ({expired}) IS NOT TRUE", now=now)
+        taken = NOBODY if cut.takes_nothing and expired == NOBODY else f"{cut.either} OR {expired}"
+        large = known_victims(container, rule, condemned=taken, now=now)
+        if large.sql:
+            yield large.sql
+        spared = f"({cut.either}) IS NOT TRUE AND ({expired}) IS NOT TRUE"
+        yield over_caps_sql(container, rule, spared=spared, now=now, known=large.subjects)
 
 
 def expired_sql(rule: RelevanceRule | None, *, now: datetime) -> str:
@@ -93,10 +99,11 @@ def _condemned(
     )
 
 
-def over_caps_sql(container: Container, rule: RelevanceRule, *, spared: str, now: datetime) -> str:
+def over_caps_sql(container: Container, rule: RelevanceRule, *, spared: str, now: datetime, known: Sequence[int] = ()) -> str:
     """Return the SELECT of what exceeds a user's caps among the rows that are spared so far. Exempt rows count and stay.
 
-    A row's `remaining` and `weight` are what the user would hold if all that go before it were gone: it goes while they exceed a cap.
+    Subjects that are `known` are left out. A row's `remaining` and `weight` are what the user would hold if all that go before it were
+    gone: it goes while they exceed a cap.
     """
     records, weight = _over("remaining", rule.max_records), _over("weight", rule.max_tokens)
     reasons = (
@@ -107,6 +114,8 @@ def over_caps_sql(container: Container, rule: RelevanceRule, *, spared: str, now
         f"SELECT id FROM store_subject WHERE container_id = {container.pk} "
         f"AND ({_over('long_term', rule.max_records)} OR {_over('tokens', rule.max_tokens)})"
     )
+    if known:
+        candidates += f" AND id NOT IN ({', '.join(map(str, known))})"
     return (
         f"SELECT r.item_id, r.item_uid, r.subject_id, {reasons} AS reasons, r.rank & {NOT_OVERSIZED - 1} AS score, "
         f"r.tokens, r.revision, r.last_accessed_at, r.created_at AS dated_at "
