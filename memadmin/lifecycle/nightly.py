@@ -19,7 +19,7 @@ from memadmin.jobs.parts import do_part
 from memadmin.lifecycle import approval, dropping, housekeeping, planning, runs
 from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.lifecycle.stepping import advance
-from memadmin.store import configuration, defaults, policies, removal
+from memadmin.store import configuration, defaults, policies, recalls, removal
 from memadmin.store.models import Archived, Container, PolicyState
 from memadmin.store.querysets import ContainerQuerySet
 
@@ -38,6 +38,7 @@ class Place:
     run: int | None = None
     pause_until: str | None = None
     done: int = 0
+    recalls: dict[str, Any] | None = None  # up to where past recalls have been looked at
 
     @classmethod
     def read(cls, cursor: Mapping[str, Any] | None) -> Place:
@@ -145,6 +146,14 @@ def _pause(place: Place, *, now: datetime) -> Place:
         return replace(place, pause_until=None)
     time.sleep(min(left, LONGEST_NAP))
     return place if left > LONGEST_NAP else replace(place, pause_until=None)
+
+
+def wind_up(place: Place, *, now: datetime) -> Place | None:
+    """Drop some of what has had its day, past recalls last. None: nothing is left of it."""
+    if not prune(now=now):
+        return place
+    reached = recalls.prune(now=now, after=place.recalls)
+    return None if reached is None else replace(place, recalls=reached)
 
 
 def prune(*, now: datetime) -> bool:

@@ -49,7 +49,8 @@ def tonight(job: JobView, *, now: datetime) -> Step:
     before = Place.read(job.cursor)
     after = nightly.next_place(before, now=now)
     if after is None:
-        return Step(finished=nightly.prune(now=now), cursor=before.as_cursor(), done=before.done)
+        reached = nightly.wind_up(before, now=now)
+        return Step(finished=reached is None, cursor=(reached or before).as_cursor(), done=before.done)
     return Step(finished=False, cursor=after.as_cursor(), done=after.done)
 
 

@@ -54,6 +54,11 @@ WORDS: dict[str, tuple[Word, ...]] = {
         Word("Weight", "How much recency, frequency and importance each count. The three weights add up to 1."),
     ),
     "What is kept, and for how long": (
+        Word(
+            "Forgot-something rate",
+            "Of what was evicted under a policy version, how much somebody missed: reports matched with an eviction, by evictions.",
+            "3 of 4,000: 0.1 %. Without any report nobody knows.",
+        ),
         Word("Pin", "A mark that keeps a memory or session from every eviction until it is unpinned. It needs a reason."),
         Word("Hold", "A legal mark that keeps an item from eviction and from erasure."),
         Word(

@@ -6,10 +6,11 @@ from memadmin.jobs.models import JobState
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import nightly, planning, runs
 from memadmin.lifecycle.models import Run, RunState, RunVictim, Trigger
-from memadmin.store import configuration
-from memadmin.store.models import Archived, PolicyVersion
+from memadmin.recall.touching import touch
+from memadmin.store import configuration, recalls
+from memadmin.store.models import Archived, PolicyVersion, RecallEvent
 from memadmin.store.policies import opt_out
-from tests.factories import ACTOR, NOON, days, make_container
+from tests.factories import ACTOR, NOON, days, make_container, make_memory
 from tests.runs import a_policy, assert_store_agrees, carry_out, fill, governed, memories_of, preview, switch_on
 
 pytestmark = pytest.mark.django_db
@@ -181,3 +182,17 @@ def test_previews_that_nobody_started_are_dropped_after_their_time():
     assert list(Run.objects.order_by("number").values_list("state", flat=True)) == ["discarded", "ready", "discarded"]
     assert set(RunVictim.objects.values_list("run_id", flat=True)) == {young.number}
     assert old.number < young.number
+
+
+def test_the_night_drops_past_recalls_from_where_it_stopped_also_while_retention_is_off(monkeypatch):
+    monkeypatch.setattr(recalls, "AT_ONCE", 2)
+    monkeypatch.setitem(recalls.prune.__kwdefaults__, "seconds", 0.0)
+    container = make_container()
+    memory = make_memory(container)
+    for age in (200, 150, 120, 100, 91, 5):
+        touch([memory.pk], now=NOON - days(age))
+
+    job = a_night()
+
+    assert job.state == JobState.DONE
+    assert [event.at for event in RecallEvent.objects.all()] == [NOON - days(5)]

@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
+from memadmin.lifecycle.forgetting import Rate
 from memadmin.lifecycle.totals import Totals, TypeTotals
 from memadmin.lifecycle.warnings import NOUNS
 from memadmin.pages import text as texts
@@ -127,6 +128,13 @@ def answered(loss: Loss) -> str:
     """The share of recalls that a policy would not have lost: "98.2 %". 100 % is none lost, not few."""
     kept = 1_000 * (loss.recalls - loss.lost) // loss.recalls if loss.recalls else 0
     return f"{kept // 10}.{kept % 10} %" if loss.lost else "100 %"
+
+
+@register.filter
+def missed(rate: Rate) -> str:
+    """The share of evictions that somebody missed: "0.04 %". Never 0 where there was one."""
+    percent = 100 * rate.share
+    return f"{percent:.1f} %" if percent >= 0.1 or not rate.matched else f"{percent:.2g} %"
 
 
 @register.filter

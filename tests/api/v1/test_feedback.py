@@ -65,7 +65,8 @@ def test_what_cannot_be_recorded_is_refused_with_its_field(container, change, fi
 
 
 def test_an_agents_usual_token_does_not_report_and_reading_needs_all_access(container):
-    agent, reporter = caller_of("ana", scopes=AGENT), caller_of("bot", scopes=[Scope.FEEDBACK_WRITE, Scope.MEMORY_READ], containers=[container])
+    agent = caller_of("ana", scopes=AGENT)
+    reporter = caller_of("bot", scopes=[Scope.FEEDBACK_WRITE, Scope.MEMORY_READ], containers=[container])
 
     assert problem(agent.post(ONE, REPORT))[0] == 403
     assert problem(agent.get(ONE))[0] == 403
