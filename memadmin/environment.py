@@ -5,8 +5,10 @@ A message never repeats a value that could be a secret.
 """
 
 import re
+from datetime import date
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import environ
 from django.core.exceptions import ImproperlyConfigured
@@ -49,6 +51,23 @@ def env_choice(name: str, default: str, *, choices: list[str]) -> str:
     if value not in choices:
         raise ImproperlyConfigured(f"{name} must be one of {', '.join(choices)}, not {value!r}.")
     return value
+
+
+def env_zone(name: str, default: str) -> ZoneInfo:
+    """Return a time zone by its name in the IANA database."""
+    value = env_text(name) or default
+    try:
+        return ZoneInfo(value)
+    except (ZoneInfoNotFoundError, ValueError):
+        raise ImproperlyConfigured(f"{name} must be a time zone such as Europe/Amsterdam, not {value!r}.") from None
+
+
+def env_days(name: str) -> frozenset[date]:
+    """Return days, given as 2026-12-25 and separated by commas."""
+    try:
+        return frozenset(date.fromisoformat(each) for each in _list(name))
+    except ValueError:
+        raise ImproperlyConfigured(f"{name} takes days such as 2026-12-25, separated by commas.") from None
 
 
 def env_hosts(name: str, default: list[str]) -> list[str]:

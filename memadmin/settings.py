@@ -8,6 +8,7 @@ from memadmin.environment import (
     env_bool,
     env_choice,
     env_database,
+    env_days,
     env_endpoint,
     env_folder,
     env_hosts,
@@ -15,6 +16,7 @@ from memadmin.environment import (
     env_origins,
     env_secret,
     env_text,
+    env_zone,
 )
 from memadmin.logs import logging_config
 from memadmin.secret_key import kept_secret_key
@@ -157,6 +159,12 @@ WEB_PROCESSES = env_int("WEB_CONCURRENCY", 1 if ON_SQLITE else 2, low=1, high=64
 
 # The keys by which erased ids and texts are known again. Every node on one database needs the same file; it stays out of its backups.
 SUPPRESSION_KEYS = env_text("SUPPRESSION_KEYS") or str(VAR_DIR / "suppression_keys.json")
+
+# Erasure. Dates of requests are days of this zone; on these days (and weekends) no period ends in law.
+LEGAL_TIME_ZONE = env_zone("LEGAL_TIME_ZONE", "UTC")
+LEGAL_HOLIDAYS = env_days("LEGAL_HOLIDAYS")
+# Lets the person who reviewed a request approve it too; every certificate then says so.
+ERASURE_SINGLE_OPERATOR = env_bool("ERASURE_SINGLE_OPERATOR", False)
 
 # Model endpoints that speak OpenAI's protocol. Optional: without them agents write their memories themselves.
 LLM_URL = env_endpoint("LLM_URL")

@@ -31,8 +31,19 @@ RIGHTS: dict[Role, frozenset[Right]] = {
         Right.SCHEDULE_VIEW,
         Right.SETTING_VIEW,
     },
-    Role.COMPLIANCE: _LISTS | {Right.MEMORY_READ_TEXT, Right.EXPORT_MAKE, Right.RUN_APPROVE, Right.SCHEDULE_VIEW, Right.AUDIT_VIEW},
-    Role.AUDITOR: _LISTS | {Right.SCHEDULE_VIEW, Right.SETTING_VIEW, Right.AUDIT_VIEW},
+    Role.COMPLIANCE: _LISTS
+    | {
+        Right.MEMORY_READ_TEXT,
+        Right.ERASURE_VIEW,
+        Right.ERASURE_INTAKE,
+        Right.ERASURE_REVIEW,
+        Right.ERASURE_APPROVE,
+        Right.EXPORT_MAKE,
+        Right.RUN_APPROVE,
+        Right.SCHEDULE_VIEW,
+        Right.AUDIT_VIEW,
+    },
+    Role.AUDITOR: _LISTS | {Right.ERASURE_VIEW, Right.SCHEDULE_VIEW, Right.SETTING_VIEW, Right.AUDIT_VIEW},
     # Runs the installation and sees nobody's memories, not even whose they are.
     Role.ADMINISTRATOR: frozenset(
         {
@@ -46,6 +57,9 @@ RIGHTS: dict[Role, frozenset[Right]] = {
             Right.SETTING_VIEW,
             Right.SETTING_CHANGE,
             Right.AUDIT_VIEW,
+            # Approves by numbers and digest, where an installation has one compliance officer only.
+            Right.ERASURE_VIEW,
+            Right.ERASURE_APPROVE,
             Right.IMPORT_MAKE,
             Right.PERSON_MANAGE,
             Right.TOKEN_MANAGE,

@@ -21,6 +21,7 @@ class Scope(TextChoices):
     RETENTION_RESTORE = "retention.restore", "restore what retention evicted"
     FEEDBACK_WRITE = "feedback.write", "report what an agent forgot or got wrong"
     EXPORT_MAKE = "export.make", "export memories"
+    ERASURE_INTAKE = "erasure.intake", "open erasure requests and follow them"
     WEBHOOK_MANAGE = "webhook.manage", "subscribe addresses to events"
     SETTING_READ = "setting.read", "read settings"
     SETTING_WRITE = "setting.write", "change settings"

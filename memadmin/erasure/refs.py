@@ -13,6 +13,11 @@ def subject_ref(container_uid: UUID, user_id: str | None) -> str:
     return _ref("subject", [str(container_uid), user_id])
 
 
+def name_ref(kind: str, name: str) -> str:
+    """Return the name of an id or alias that no container knows."""
+    return _ref(kind, [name])
+
+
 def item_ref(uid: UUID) -> str:
     """Return the name of one row, 64 hexadecimal digits."""
     return _ref("item", [str(uid)])

@@ -114,6 +114,27 @@ def _defaults() -> tuple[SettingSpec, ...]:
     )
 
 
+def _erasure() -> tuple[SettingSpec, ...]:
+    return (
+        SettingSpec(
+            "erasure_approval_days",
+            "Approval valid for (days)",
+            "An approval of an erasure that has not begun by then is void. It never outlasts the day on which the request is due.",
+            7,
+            1,
+            30,
+        ),
+        SettingSpec(
+            "erasure_fresh_login_minutes",
+            "Approve within (minutes of signing in)",
+            "Who signed in longer ago gives the password again before approving an erasure.",
+            15,
+            1,
+            120,
+        ),
+    )
+
+
 REGISTRY = {
     spec.key: spec
     for spec in (
@@ -152,6 +173,7 @@ REGISTRY = {
             90,
         ),
         *_second_person(),
+        *_erasure(),
         *_housekeeping(),
         *_defaults(),
         SettingSpec("agentic_memory_enabled", "OpenSearch-compatible API", "While this is off every request to it is refused.", True),

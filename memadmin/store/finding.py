@@ -24,9 +24,8 @@ def owned(name: str, model: type[models.Model], *, links: Sequence[str], said: S
     has_held = any(field.name == "held" for field in model._meta.fields)
 
     def find(scope: Scope, after: Any, limit: int) -> Page:
-        rows = (
-            model._default_manager.filter(_meant(scope, links), pk__gt=after or 0).order_by("pk").annotate(said_size=_length(model, said))
-        )
+        rows = model._default_manager.filter(_meant(scope, links)).order_by("pk").annotate(said_size=_length(model, said))
+        rows = rows if after is None else rows.filter(pk__gt=_key(after))
         columns = ["pk", uid or "pk", "subject_id", "said_size", at or "pk", "held" if has_held else "pk"]
         page = list(rows.values_list(*columns)[:limit])
         found = [
@@ -48,7 +47,7 @@ def searched(
 
     def find(scope: Scope, after: Any, limit: int) -> Page:
         everything: QuerySet[Any] = QuerySet(model).order_by("pk")
-        rows = everything if after is None else everything.filter(pk__gt=after)
+        rows = everything if after is None else everything.filter(pk__gt=_key(after))
         page = list(rows.values_list("pk", at or "pk", *columns)[: min(limit, SEARCHED_AT_ONCE)])
         found = [
             Found(key, row_uid(name, key), size=sum(map(len, texts)), at=dated if at else None)
@@ -69,6 +68,11 @@ def raw_delete(model: type[models.Model]) -> Callable[[Sequence[Any]], int]:
         return gone
 
     return delete
+
+
+def _key(after: Any) -> Any:
+    """A key of several columns comes back from a job's cursor as a list."""
+    return tuple(after) if isinstance(after, list) else after
 
 
 def _meant(scope: Scope, named: Sequence[str]) -> Q:

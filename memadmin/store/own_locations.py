@@ -27,6 +27,7 @@ from memadmin.store.models import (
     RecallEvent,
     Returned,
     Session,
+    Subject,
     WorkingMemory,
 )
 
@@ -53,6 +54,14 @@ def links_of(scope: Scope, after: Any, limit: int) -> Page:
 def said_in_the_log(word: str, now: datetime) -> None:
     """Append an entry with this word beside it: the log takes a payload with its entry alone."""
     log.append(Action.ERASURE_CONTROL_PLANTED, actor="job/erasure", target="erasure/control", at=now, payload={"note": word})
+
+
+def users(scope: Scope, after: Any, limit: int) -> Page:
+    """The users themselves: their row holds the id, even where nothing else is left of them."""
+    rows = Subject.objects.filter(pk__in=scope.subjects, pk__gt=after or 0).order_by("pk")
+    page = list(rows.values_list("pk", "uid", "user_id", "stored_at")[:limit])
+    found = [Found(key, uid, key, size=len(user_id or ""), at=at) for key, uid, user_id, at in page]
+    return Page(found, found[-1].key if len(page) == limit else None)
 
 
 register(
@@ -205,8 +214,7 @@ register(
         table="store_subject",
         columns={"uid": A, "user_id": A, "canonical_id": A},
         waived={"suppressed": WORD},
-        find=None,
-        goes="The row of a user goes last, once nothing hangs on it. `erasure` lists it.",
+        find=users,
     ),
     Location(
         name="store.policy_notes",

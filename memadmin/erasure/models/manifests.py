@@ -19,6 +19,7 @@ class Manifest(models.Model):
     frozen_at = models.DateTimeField(null=True)
     items_total = models.BigIntegerField(default=0)
     undecided = models.BigIntegerField(default=0)  # lines of class C and D that wait for the reviewer
+    limits = models.JSONField(default=list)  # codes of what could not be looked for
     pinned = models.BigIntegerField(default=0)  # for information: a pin does not stop an erasure
 
     class Meta:

@@ -159,14 +159,16 @@ class ErasureRequest(models.Model):
 class Origin(models.TextChoices):
     GIVEN = "given", "named in the request"
     LOOK_ALIKE = "look_alike", "looks like the id that was named"
+    PART = "part", "begins with the id that was named, and a sign that parts it"
+    ALIAS = "alias", "another name to search for, which is no user"
 
 
 class RequestSubject(models.Model):
     """One user that a request names, or that looks like one it names. Only those ticked in are meant. Raw ids go when the request ends."""
 
     request = models.ForeignKey(ErasureRequest, on_delete=models.CASCADE, related_name="subjects")
-    container = models.ForeignKey(Container, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False)
-    subject_id = models.BigIntegerField(null=True)  # null: the container has no such user (any more)
+    container = models.ForeignKey(Container, null=True, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False)  # null: in none
+    subject_id = models.BigIntegerField(null=True)  # null: no container has such a user (any more)
     subject_uid = models.UUIDField(null=True)
     user_id = models.CharField(max_length=512, null=True)  # null once it is purged
     subject_ref = models.CharField(max_length=64)  # keyed digest of container and raw id

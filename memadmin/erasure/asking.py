@@ -1,0 +1,181 @@
+"""One page of one place, and what it makes of the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from django.apps import apps
+from django.db import models, transaction
+
+from memadmin.erasure import manifests, mentions
+from memadmin.erasure.models import Kind, Manifest, ScopeItem
+from memadmin.erasure.models.manifests import Answer
+from memadmin.erasure.scope import RequestScope, scope_of
+from memadmin.jobs.parts import do_part
+from memadmin.store import locations
+from memadmin.store.locations import Act, Found, ItemClass, Location, Page, Unreachable
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, WorkingMemory
+
+PAGE = 20_000  # rows of a place in one step
+MIXED_AT_ONCE = 500
+SEARCHED = 2_000  # rows looked through for mentions in one step
+OF_TYPE: dict[str, tuple[str, Any]] = {
+    ItemType.SESSION: ("store.sessions", Session),
+    ItemType.WORKING: ("store.working", WorkingMemory),
+    ItemType.LONG_TERM: ("store.long_term", LongTermMemory),
+    ItemType.HISTORY: ("store.history", HistoryEntry),
+}
+BY_UID = {*(name for name, _ in OF_TYPE.values()), "store.archive"}
+LIMIT_SHORT, LIMIT_CUT = "ids_too_short", "copies_cut"
+
+
+def places() -> list[Location]:
+    """Return the places that are asked; the others hold copies that go with what they copy."""
+    return [location for location in locations.in_order() if location.find is not None]
+
+
+def searched_places() -> list[Location]:
+    """Return the places of people's items in which others may mention the person."""
+    return [location for location in locations.in_order() if location.searched and location.table in _models()]
+
+
+def ask(manifest: Manifest, scope: RequestScope, location: Location, after: Any) -> Any:
+    """Add one page of a place, and return where the next one begins, None after the last."""
+    page = _asked(manifest, scope, location, after)
+    if page is None:
+        return None
+    for item_class, found in _by_class(manifest, scope, location, _new(manifest, location, page.found)):
+        act = Act.DELETE if location.name in BY_UID else location.act
+        waits = item_class == ItemClass.MENTION and act != Act.KEEP
+        reason = mentions.IDENTIFIER if item_class == ItemClass.MENTION else ""
+        manifests.add(manifest, location.name, found, item_class=item_class, act=act, reason=reason, waits=waits)
+    return page.after
+
+
+def _asked(manifest: Manifest, scope: RequestScope, location: Location, after: Any) -> Page | None:
+    """Return the page, or None where the place could not be asked: then it has said so in the manifest."""
+    answers: list[Page] = []
+    find = location.find
+    assert find is not None
+
+    def part() -> None:
+        with transaction.atomic():  # an error of the database must not take the manifest along
+            answers.append(find(scope, after, PAGE))
+
+    error_code = do_part(part, name=location.name)
+    if not error_code:
+        return answers[0]
+    answer = Answer.UNREACHABLE if error_code == Unreachable.__name__ else Answer.FAILED
+    manifests.tell(manifest, location.name, answer, error_code=error_code)
+    return None
+
+
+def _new(manifest: Manifest, location: Location, found: Sequence[Found]) -> list[Found]:
+    """Leave out what is in the manifest already: whole users and what was reached from them may overlap."""
+    uids = [thing.uid for thing in found]
+    there: set[UUID] = set()
+    if manifest.items.filter(location=location.name).exists():
+        for at in range(0, len(uids), 500):
+            known = manifest.items.filter(location=location.name, row_uid__in=uids[at : at + 500])
+            there |= set(known.values_list("row_uid", flat=True))
+    return [thing for thing in found if thing.uid not in there]
+
+
+def _by_class(manifest: Manifest, scope: RequestScope, location: Location, found: Sequence[Found]) -> list[tuple[ItemClass, list[Found]]]:
+    if scope.subjects or location.name not in BY_UID or not found:
+        return [(location.item_class, list(found))] if found else []
+    derived: set[UUID] = set()
+    for at in range(0, len(found), 500):
+        uids = [thing.uid for thing in found[at : at + 500]]
+        rows = ScopeItem.objects.filter(manifest=manifest, item_uid__in=uids, item_class=ItemClass.DERIVED)
+        derived |= set(rows.values_list("item_uid", flat=True))
+    split = [
+        (ItemClass.OWNED, [thing for thing in found if thing.uid not in derived]),
+        (ItemClass.DERIVED, [thing for thing in found if thing.uid in derived]),
+    ]
+    return [(item_class, part) for item_class, part in split if part]
+
+
+def add_mixed(manifest: Manifest, scope: RequestScope, after: int) -> int | None:
+    """Add items that came out of the person's and of others': they lose what they say, or (facts of one user) only a link."""
+    rows = ScopeItem.objects.filter(manifest=manifest, item_class=ItemClass.MIXED, pk__gt=after).order_by("pk")
+    batch = list(rows[:MIXED_AT_ONCE])
+    for item in batch:
+        _add_mixed(manifest, item, whole_users=bool(scope.subjects))
+    return batch[-1].pk if len(batch) == MIXED_AT_ONCE else None
+
+
+def _add_mixed(manifest: Manifest, item: ScopeItem, *, whole_users: bool) -> None:
+    name, model = OF_TYPE[item.item_type]
+    rows = [(name, row) for row in model.objects.filter(uid=item.item_uid)]
+    rows += [("store.archive", copy) for copy in Archived.objects.filter(uid=item.item_uid)]
+    if item.item_type == ItemType.LONG_TERM:
+        rows += [("store.history", entry) for entry in HistoryEntry.objects.filter(memory_uid=item.item_uid)]
+    act = Act.REDERIVE if whole_users or _is_summary(rows) else Act.UNLINK
+    for place, row in rows:
+        thing = Found(row.pk, row.uid, row.subject_id, at=getattr(row, "stored_at", None), held=getattr(row, "held", False))
+        planned = Act.DELETE if place == "store.archive" and act == Act.REDERIVE else act
+        reason = "other_sources" if act == Act.UNLINK else ""
+        new = _new(manifest, locations.get(place), [thing])
+        manifests.add(manifest, place, new, item_class=ItemClass.MIXED, act=planned, reason=reason, waits=True)
+    manifest.items.filter(row_uid=item.item_uid).update(survivors=item.survivors)
+
+
+def _is_summary(rows: Sequence[tuple[str, Any]]) -> bool:
+    """A summary says a little of all its sources; a fact with another source is still true without this one."""
+    return any(place == "store.sessions" or (getattr(row, "strategy_type", None) or "").upper() == "SUMMARY" for place, row in rows)
+
+
+def add_mentions(manifest: Manifest, location: Location, after: int) -> int | None:
+    """Look through a page of other people's items, and add those that mention the person: a reviewer decides about each."""
+    searcher = mentions.searcher_of(manifest)
+    if searcher.scope.pattern is None and not searcher.shingles:
+        return None
+    rows = mentions.others(searcher.scope, _models()[location.table]).filter(pk__gt=after).order_by("pk")
+    page = list(rows.values("pk", "subject_id", *location.searched, *_extra(location))[:SEARCHED])
+    found: dict[str, list[Found]] = {}
+    for row in page:
+        values = [location.read[name](row[name]) if name in location.read else row[name] for name in location.searched]
+        why = searcher.why(values)
+        if why:
+            uid = row.get("uid") or locations.row_uid(location.name, row["pk"])
+            found.setdefault(why, []).append(Found(row["pk"], uid, row["subject_id"], at=row.get("stored_at"), held=row.get("held", False)))
+    for why, things in found.items():
+        new = _new(manifest, location, things)
+        manifests.add(manifest, location.name, new, item_class=ItemClass.MENTION, act=Act.REDACT, reason=why, waits=True)
+    return page[-1]["pk"] if len(page) == SEARCHED else None
+
+
+def note_answers(manifest: Manifest) -> None:
+    """Let every place that has not failed say what it held, and note what could not be looked for."""
+    failed = set(manifest.answers.values_list("location", flat=True))
+    with_items = set(manifest.items.order_by("location").values_list("location", flat=True).distinct())
+    for location in locations.in_order():
+        if location.name not in failed:
+            asked = Answer.FOUND if location.name in with_items else Answer.ABSENT
+            manifests.tell(manifest, location.name, Answer.CLEARED if location.find is None else asked)
+    searcher = mentions.searcher_of(manifest)
+    limits = {LIMIT_SHORT: searcher.scope.too_short, LIMIT_CUT: searcher.cut}
+    manifest.limits = [code for code, holds in limits.items() if holds]
+    manifest.save(update_fields=["limits"])
+
+
+def count_pinned(manifest: Manifest) -> int:
+    """Return how many pins go, for information: an erasure does not stop at a pin."""
+    scope = scope_of(manifest)
+    if Kind(manifest.request.kind).is_about_people:
+        return Pin.objects.filter(subject_id__in=scope.subjects).count()
+    return manifest.items.filter(location="store.pins").count()
+
+
+@cache
+def _models() -> dict[str, type[models.Model]]:
+    """Return the models of tables with a subject, by the table's name."""
+    return {model._meta.db_table: model for model in apps.get_models() if any(field.name == "subject" for field in model._meta.fields)}
+
+
+def _extra(location: Location) -> list[str]:
+    return [column.name for column in _models()[location.table]._meta.fields if column.name in {"uid", "stored_at", "held"}]

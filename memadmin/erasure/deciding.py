@@ -1,0 +1,177 @@
+"""What a reviewer says about things in a manifest, and freezing it for a second person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.erasure import manifests
+from memadmin.erasure.intake import note, target_of, today
+from memadmin.erasure.models import Decision, ErasureRequest, Kind, Manifest, ManifestItem, NoteKind, Status
+from memadmin.erasure.models.manifests import Answer
+from memadmin.erasure.moves import Refusal, WrongState, move
+from memadmin.erasure.refusals import audited
+from memadmin.store.locations import Act, ItemClass
+
+WITHHOLD_CODES = {
+    "17_3_a": "freedom of expression and information (17(3)(a))",
+    "17_3_b": "a legal duty to keep it (17(3)(b))",
+    "17_3_c": "public health (17(3)(c))",
+    "17_3_d": "archiving, research or statistics (17(3)(d))",
+    "17_3_e": "legal claims (17(3)(e))",
+}
+KEEP_CODES = {
+    "others_rights": "it belongs to somebody else, whose rights weigh more",
+    "not_about_them": "it is not about this person: a word, a namesake",
+}
+UNLINK_CODES = {"other_sources": "other sources say the same"}
+ALLOWED: dict[str, tuple[Act, ...]] = {
+    ItemClass.OWNED: (Act.DELETE, Act.WITHHOLD),
+    ItemClass.DERIVED: (Act.DELETE, Act.WITHHOLD),
+    ItemClass.MIXED: (Act.REDERIVE, Act.DELETE, Act.UNLINK, Act.WITHHOLD),
+    ItemClass.MENTION: (Act.REDACT, Act.DELETE, Act.KEEP, Act.WITHHOLD),
+    ItemClass.COPY: (),
+    ItemClass.BACKUP: (),
+    ItemClass.RECIPIENT: (),
+}
+CODES: dict[Act, dict[str, str]] = {Act.WITHHOLD: WITHHOLD_CODES, Act.KEEP: KEEP_CODES, Act.UNLINK: UNLINK_CODES}
+
+
+class NotDecidable(Refusal):
+    """The thing cannot be treated so, or the decision lacks its reason or its day of review."""
+
+    code = "not_decidable"
+
+
+class NotReady(Refusal):
+    """The manifest cannot be frozen yet; the message says what is missing."""
+
+    code = "not_ready"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What is done with some things: withheld ones need a code in law and a day on which somebody looks again, kept ones a code."""
+
+    act: Act
+    code: str = ""
+    review_on: date | None = None
+
+
+def current(request: ErasureRequest) -> Manifest:
+    """Return the finished manifest that counts. Raises WrongState."""
+    manifest = request.manifests.filter(number=request.manifest_number or 0, completed_at__isnull=False).first()
+    if manifest is None:
+        raise WrongState(f"Request {request.number} has no manifest: start the search first.")
+    return manifest
+
+
+@audited(Action.ERASURE_DECIDED)
+def decide(request: ErasureRequest, ids: Sequence[int], verdict: Verdict, *, actor: str, now: datetime) -> int:
+    """Treat these lines of the manifest so, and return how many there were. Raises NotDecidable, WrongState."""
+    manifest = _in_review(request)
+    items = ManifestItem.objects.filter(manifest=manifest, pk__in=list(ids))
+    _check(items.order_by("item_class").values_list("item_class", flat=True).distinct(), verdict, now=now)
+    if items.filter(reason_code=manifests.HELD).exists():
+        raise NotDecidable("Some of these are held. A hold is released where it was placed, not here.")
+    changed = items.update(act=verdict.act, reason_code=verdict.code, review_on=verdict.review_on, decision=Decision.MADE, decided_by=actor)
+    if not changed:
+        raise NotDecidable("None of these is in the manifest (any more).")
+    manifests.recount(manifest)
+    code = verdict.code or verdict.act.value
+    log.append(Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code=code, counts={"items": changed})
+    return changed
+
+
+@audited(Action.ERASURE_DECIDED)
+def accept_planned(request: ErasureRequest, item_class: ItemClass, *, actor: str, now: datetime) -> int:
+    """Decide that all of a class that wait are treated as planned, and return how many. Raises WrongState, NotDecidable."""
+    manifest = _in_review(request)
+    waiting = ManifestItem.objects.filter(manifest=manifest, item_class=item_class, decision=Decision.WAITING)
+    changed = waiting.update(decision=Decision.MADE, decided_by=actor)
+    if not changed:
+        raise NotDecidable("Nothing of this class waits for a decision.")
+    manifests.recount(manifest)
+    counts = {"items": changed}
+    log.append(Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code="as_planned", counts=counts)
+    return changed
+
+
+@audited(Action.ERASURE_SUBMITTED)
+def submit(request: ErasureRequest, *, actor: str, now: datetime) -> None:
+    """Freeze the manifest and ask for a second person's approval. Raises NotReady, WrongState."""
+    manifest = _in_review(request)
+    missing = what_is_missing(request, manifest)
+    if missing:
+        raise NotReady(" ".join(missing))
+    manifests.sum_up(manifest)
+    Manifest.objects.filter(pk=manifest.pk).update(frozen_at=now)
+    move(
+        request,
+        Status.AWAITING_APPROVAL,
+        now=now,
+        expect=Status.REVIEW,
+        manifest_number=manifest.number,
+        manifest_digest=manifest.digest,
+        reviewed_by=actor,
+    )
+    counts = {"manifest": manifest.number, "items": manifest.items_total}
+    log.append(Action.ERASURE_SUBMITTED, actor=actor, target=target_of(request), at=now, counts=counts)
+
+
+def what_is_missing(request: ErasureRequest, manifest: Manifest) -> list[str]:
+    """Return, in sentences, what keeps the manifest from being frozen."""
+    missing = []
+    if not Kind(request.kind).erases:
+        missing.append(f"A request to {Kind(request.kind).label} is answered, not approved.")
+    if request.identity_level is None and request.kind != Kind.STORAGE_LIMIT:
+        missing.append("Note first how it is known that the request comes from the person.")
+    if request.subjects.filter(ticked=None).exists():
+        missing.append("Decide which of the ids that look alike are meant.")
+    if manifest.undecided:
+        missing.append(f"{manifest.undecided:,} mixed or mentioning items wait for a decision.")
+    if manifest.answers.filter(answer__in=[Answer.UNREACHABLE, Answer.FAILED]).exists():
+        missing.append("A place could not be asked. Search again once it answers.")
+    if not manifest.items_total:
+        missing.append("Nothing was found: end the request as nothing held.")
+    return missing
+
+
+@audited(Action.ERASURE_RETURNED)
+def send_back(request: ErasureRequest, *, reason: str, actor: str, now: datetime) -> None:
+    """Let the reviewer look again; an approval that stands is void. Raises NothingWritten, WrongState."""
+    note(request, reason, kind=NoteKind.REASON, actor=actor, now=now)
+    if request.state not in {Status.AWAITING_APPROVAL, Status.APPROVED}:
+        raise WrongState(f"Request {request.number} is {Status(request.state).label}: there is nothing to send back.")
+    return_to_review(request, code="sent_back", actor=actor, now=now)
+
+
+def return_to_review(request: ErasureRequest, *, code: str, actor: str, now: datetime) -> None:
+    """Open the frozen manifest again, inside the caller's transaction."""
+    request.approvals.filter(voided_at=None, used_at=None).update(voided_at=now, void_code=code)
+    Manifest.objects.filter(request=request, number=request.manifest_number or 0).update(frozen_at=None)
+    move(request, Status.REVIEW, now=now, manifest_digest="", reviewed_by="")
+    log.append(Action.ERASURE_RETURNED, actor=actor, target=target_of(request), at=now, reason_code=code)
+
+
+def _in_review(request: ErasureRequest) -> Manifest:
+    locked = ErasureRequest.objects.select_for_update().get(pk=request.pk)
+    if locked.state != Status.REVIEW:
+        raise WrongState(f"Request {request.number} is {Status(locked.state).label}: its manifest is not open for review.")
+    return current(locked)
+
+
+def _check(classes: Iterable[str], verdict: Verdict, *, now: datetime) -> None:
+    for item_class in classes:
+        if verdict.act not in ALLOWED[item_class]:
+            raise NotDecidable(f"What is {ItemClass(item_class).label} cannot be treated so: {verdict.act.label}.")
+    codes = CODES.get(verdict.act, {})
+    if codes and verdict.code not in codes:
+        raise NotDecidable(f"Say why: {', '.join(codes)}.")
+    if not codes and verdict.code:
+        raise NotDecidable("A reason is given for what stays only.")
+    if verdict.act == Act.WITHHOLD and (verdict.review_on is None or verdict.review_on <= today(now)):
+        raise NotDecidable("Say on which day, ahead of today, somebody looks again at what is withheld.")

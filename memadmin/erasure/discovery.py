@@ -1,0 +1,150 @@
+"""Asking every place what it holds for a request. A job: each step is one page of one place, saved with the job's cursor.
+
+Order: what hangs on the named items or was derived, then place by place (for whole users, then for what was reached), then mixed items,
+then other people's items that mention the person. A place that cannot be asked answers `unreachable` or `failed`: nothing makes that
+look empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.erasure import asking, closure, manifests
+from memadmin.erasure.intake import target_of
+from memadmin.erasure.models import ErasureRequest, Manifest, Status
+from memadmin.erasure.moves import move
+from memadmin.erasure.refusals import audited
+from memadmin.erasure.scope import RequestScope, scope_of
+from memadmin.jobs import lease, queue
+from memadmin.jobs.registry import JobView, Step
+
+DISCOVER = "erasure.discover"
+UNITS = 1_000  # of progress for each phase
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where a discovery is: the phase, the place in it, and where the last page of that place ended."""
+
+    phase: str = "closure"
+    place: int = 0
+    after: Any = None
+
+
+Phase = Callable[[Manifest, RequestScope, At], At]
+
+
+@audited(Action.ERASURE_DISCOVERY_STARTED)
+def start(request: ErasureRequest, *, actor: str, now: datetime) -> Manifest:
+    """Begin a new version of the request's manifest, and queue the job that fills it. Raises WrongState."""
+    number = (request.manifests.order_by("-number").values_list("number", flat=True).first() or 0) + 1
+    move(request, Status.DISCOVERING, now=now, manifest_number=number, manifest_digest="", error_code="")
+    manifest = Manifest.objects.create(request=request, number=number, cutoff_at=now)
+    queue.enqueue(DISCOVER, target=job_target(manifest), requested_by=actor, now=now)
+    log.append(Action.ERASURE_DISCOVERY_STARTED, actor=actor, target=target_of(request), at=now, counts={"manifest": number})
+    return manifest
+
+
+def job_target(manifest: Manifest) -> str:
+    return f"erasure/{manifest.request.uid}/{manifest.number}"
+
+
+def manifest_of(target: str) -> Manifest:
+    """Return the manifest that a job is about. Raises Manifest.DoesNotExist."""
+    _, uid, number = target.split("/")
+    return Manifest.objects.select_related("request").get(request__uid=uid, number=number)
+
+
+def step(job: JobView, *, now: datetime) -> Step:
+    """One page, written together with the place in the search. A request that was withdrawn meanwhile ends the job."""
+    manifest = manifest_of(job.target)
+    at = At(**job.cursor) if job.cursor else At()
+    if manifest.request.state != Status.DISCOVERING or manifest.request.manifest_number != manifest.number:
+        return Step(finished=True, cursor=job.cursor, done=job.done)
+    if at.phase == "finish":
+        _finish(manifest, now=now)
+        return Step(finished=True, cursor=job.cursor, done=len(PHASES) * UNITS, total=len(PHASES) * UNITS)
+    with transaction.atomic():
+        after = PHASES[at.phase](manifest, scope_of(manifest), at)
+        saved = _step_at(after)
+        lease.checkpoint(job, saved, now=now)
+    return saved
+
+
+def failed(job: JobView, *, error_code: str, now: datetime) -> None:
+    """Put the request back, so that somebody can begin anew; what was found so far counts for nothing."""
+    request = manifest_of(job.target).request
+    if request.state != Status.DISCOVERING:
+        return
+    move(request, Status.RECEIVED, now=now, manifest_number=None, error_code=error_code)
+    log.append(Action.ERASURE_DISCOVERY_FAILED, actor=f"job/{job.kind}", target=target_of(request), at=now)
+
+
+def _step_at(at: At) -> Step:
+    phases = [*PHASES, "finish"]
+    done = phases.index(at.phase) * UNITS + min(at.place * 20, UNITS - 1)
+    return Step(finished=False, cursor=asdict(at), done=done, total=len(PHASES) * UNITS)
+
+
+def _closure(manifest: Manifest, scope: RequestScope, at: At) -> At:
+    if at.after is None:
+        closure.begin(manifest, scope)
+    if closure.expand(manifest, scope):
+        return replace(at, after=1)
+    closure.judge(manifest, scope)
+    return At("places")
+
+
+def _places(manifest: Manifest, scope: RequestScope, at: At) -> At:
+    """What whole users own."""
+    asked = asking.places() if scope.subjects else []
+    if at.place >= len(asked):
+        return At("reached")
+    after = asking.ask(manifest, scope, asked[at.place], at.after)
+    return At(at.phase, at.place + 1) if after is None else replace(at, after=after)
+
+
+def _reached(manifest: Manifest, scope: RequestScope, at: At) -> At:
+    """What single items are, or what was reached from whole users: everything by its uid."""
+    asked = asking.places()
+    if at.place >= len(asked):
+        return At("mixed")
+    after = asking.ask(manifest, replace(scope, subjects=(), subject_uids=frozenset(), identifiers=()), asked[at.place], at.after)
+    return At(at.phase, at.place + 1) if after is None else replace(at, after=after)
+
+
+def _mixed(manifest: Manifest, scope: RequestScope, at: At) -> At:
+    after = asking.add_mixed(manifest, scope, at.after or 0)
+    return At("mentions") if after is None else replace(at, after=after)
+
+
+def _mentions(manifest: Manifest, scope: RequestScope, at: At) -> At:
+    searched = asking.searched_places()
+    if at.place >= len(searched):
+        return At("finish")
+    after = asking.add_mentions(manifest, searched[at.place], at.after or 0)
+    return At(at.phase, at.place + 1) if after is None else replace(at, after=after)
+
+
+PHASES: dict[str, Phase] = {"closure": _closure, "places": _places, "reached": _reached, "mixed": _mixed, "mentions": _mentions}
+
+
+@transaction.atomic
+def _finish(manifest: Manifest, *, now: datetime) -> None:
+    request = manifest.request
+    asking.note_answers(manifest)
+    manifests.sum_up(manifest)
+    manifest.completed_at = now
+    manifest.pinned = asking.count_pinned(manifest)
+    manifest.save(update_fields=["completed_at", "pinned"])
+    move(request, Status.REVIEW, now=now)
+    counts = {"manifest": manifest.number, "items": manifest.items_total, "undecided": manifest.undecided}
+    counts["not_asked"] = manifest.answers.filter(answer__in=["unreachable", "failed"]).count()
+    log.append(Action.ERASURE_DISCOVERED, actor=f"job/{DISCOVER}", target=target_of(request), at=now, counts=counts)

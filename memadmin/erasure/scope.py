@@ -1,0 +1,95 @@
+"""Whom or what one discovery is about, as the places of the store ask for it (`store.locations.Scope`)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Q, QuerySet
+
+from memadmin.erasure.models import Kind, Manifest, Origin, ScopeItem
+from memadmin.store.locations import ItemClass
+from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Session, Subject, WorkingMemory
+
+SHORTEST = 3  # characters: shorter ids are in every second text, and are not looked for in texts
+UID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
+REACHED = [ItemClass.OWNED, ItemClass.DERIVED]  # what goes whole
+MEMORIES: tuple[Any, ...] = (Session, WorkingMemory, LongTermMemory, HistoryEntry, Archived)
+
+
+@dataclass(frozen=True)
+class RequestScope:
+    """`subjects` are whole users. Without them it is single items: those of the manifest's closure."""
+
+    manifest_id: int
+    subjects: tuple[int, ...]
+    subject_uids: frozenset[UUID]
+    identifiers: tuple[str, ...]
+    container_ids: tuple[int, ...] = field(default=())  # in which others may mention them
+
+    def uids(self) -> Sequence[QuerySet[Any, Any]]:
+        if self.subjects:
+            return [model.objects.filter(subject_id__in=self.subjects).values("uid") for model in MEMORIES]
+        reached = ScopeItem.objects.filter(manifest_id=self.manifest_id, item_class__in=REACHED)
+        return [reached.values("item_uid")]
+
+    def members(self, uids: Iterable[UUID]) -> set[UUID]:
+        asked = set(uids)
+        found = asked & self.subject_uids
+        if not self.subjects:
+            reached = ScopeItem.objects.filter(manifest_id=self.manifest_id, item_uid__in=asked)
+            return found | set(reached.filter(item_class__in=REACHED).values_list("item_uid", flat=True))
+        for model in MEMORIES:
+            found |= set(model.objects.filter(subject_id__in=self.subjects, uid__in=asked).values_list("uid", flat=True))
+        return found
+
+    def named_in(self, text: str) -> bool:
+        if self.pattern is not None and self.pattern.search(text):
+            return True
+        uids = {UUID(each) for each in UID.findall(text)}
+        return bool(uids) and bool(self.members(uids))
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str] | None:
+        """Finds the identifiers with their boundaries, whatever their case: `user1` is not in `user10`, nor `pat` in `patricia`."""
+        return identifier_pattern(self.identifiers)
+
+    @cached_property
+    def too_short(self) -> bool:
+        return any(0 < len(each.strip()) < SHORTEST for each in self.identifiers)
+
+
+def identifier_pattern(identifiers: Collection[str]) -> re.Pattern[str] | None:
+    """Return what finds any of the ids as a whole word, None where none is long enough to be looked for."""
+    wanted = sorted({each.strip() for each in identifiers if len(each.strip()) >= SHORTEST}, key=lambda each: (-len(each), each))
+    if not wanted:
+        return None
+    return re.compile(rf"(?<![\w]){'(?:' + '|'.join(map(re.escape, wanted)) + ')'}(?![\w])", re.IGNORECASE)
+
+
+def scope_of(manifest: Manifest) -> RequestScope:
+    """Return what the manifest's request is about, by the users that are ticked in now, or its fixed list of items."""
+    request = manifest.request
+    ticked = list(request.subjects.filter(ticked=True))
+    names = tuple(sorted({row.user_id for row in ticked if row.user_id is not None}))
+    if not Kind(request.kind).is_about_people:
+        container_ids = set(request.items.values_list("container_id", flat=True))
+        aliases = tuple(sorted({row.user_id for row in ticked if row.origin == Origin.ALIAS and row.user_id}))
+        return RequestScope(manifest.pk, (), frozenset(), aliases, _neighbours(container_ids))
+    keys = [row.subject_id for row in ticked if row.subject_id is not None]
+    subjects = Subject.objects.filter(pk__in=keys, uid__in=[row.subject_uid for row in ticked if row.subject_uid])
+    found = dict(subjects.values_list("pk", "uid"))
+    container_ids = {row.container_id for row in ticked if row.container_id is not None}
+    return RequestScope(manifest.pk, tuple(sorted(found)) or (-1,), frozenset(found.values()), names, _neighbours(container_ids))
+
+
+def _neighbours(container_ids: Collection[int]) -> tuple[int, ...]:
+    """Return the containers of the same tenants: others there may have written about the person. Other tenants' are not looked into."""
+    tenants = set(Container.objects.filter(pk__in=container_ids).values_list("tenant", flat=True))
+    same = Q(tenant__in=[each for each in tenants if each is not None])
+    rows = Container.objects.filter(same | Q(tenant__isnull=True) if None in tenants or not tenants else same)
+    return tuple(rows.order_by("pk").values_list("pk", flat=True))
