@@ -7,7 +7,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('erasure', '0001_requests'),
+        ('erasure', '0002_verifications'),
         ('store', '0007_orphans_and_unattributed'),
     ]
 
