@@ -50,6 +50,12 @@ class Action(models.TextChoices):
 
     POLICY_DRAFTED = "policy.drafted", "A policy version was stored as a draft"
     POLICY_PUBLISHED = "policy.published", "A policy version came into force"
+    POLICY_EDITED = "policy.edited", "A draft of a policy was changed"
+    POLICY_DROPPED = "policy.dropped", "A draft of a policy was dropped"
+    POLICY_COPIED = "policy.copied", "A policy of another container arrived here as a draft"
+    POLICY_SCHEDULED = "policy.scheduled", "A draft of a policy got the time at which it comes into force"
+    POLICY_UNSCHEDULED = "policy.unscheduled", "A scheduled policy became a draft again, before its time"
+    POLICY_NOT_PUBLISHED = "policy.not_published", "The time of a scheduled policy had come, and it could not come into force"
     POLICY_OPTED_OUT = "policy.opted_out", "A container was taken out of retention"
     POLICY_ROLLED_BACK = "policy.rolled_back", "An older policy version came into force again"
 

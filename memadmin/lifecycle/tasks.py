@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
-from memadmin.lifecycle import embedding, nightly, restoring, runs
+from memadmin.lifecycle import embedding, nightly, publication, restoring, runs
 from memadmin.lifecycle.inference import jobs as inference
 from memadmin.lifecycle.inference import summaries
 from memadmin.lifecycle.models import Run
@@ -52,6 +52,18 @@ def tonight(job: JobView, *, now: datetime) -> Step:
         reached = nightly.wind_up(before, now=now)
         return Step(finished=reached is None, cursor=(reached or before).as_cursor(), done=before.done)
     return Step(finished=False, cursor=after.as_cursor(), done=after.done)
+
+
+@every_minute
+def publish_policies(*, now: datetime) -> None:
+    """Find the policies whose time has come."""
+    publication.start_due(now=now)
+
+
+@job(publication.PUBLISH)
+def publish_policy(job: JobView, *, now: datetime) -> Step:
+    """One scheduled policy."""
+    return publication.publish_step(job, now=now)
 
 
 @job(runs.RESTORE)

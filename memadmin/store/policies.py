@@ -28,6 +28,14 @@ class Conflict(Exception):
         self.published = published
 
 
+class DraftChanged(Exception):
+    """Somebody has edited the draft meanwhile; `draft` is what it says now."""
+
+    def __init__(self, draft: PolicyVersion) -> None:
+        super().__init__(f"The draft, version {draft.number}, has been edited meanwhile.")
+        self.draft = draft
+
+
 class NoSuchVersion(Exception):
     """The container has no policy version of this number."""
 
@@ -35,6 +43,12 @@ class NoSuchVersion(Exception):
 def published(container: Container) -> PolicyVersion | None:
     """Return the version in force, or None."""
     return PolicyVersion.objects.filter(container=container, status=PolicyStatus.PUBLISHED).first()
+
+
+def number_in_force(container: Container) -> int | None:
+    """Return the number of the version in force; None: there is none."""
+    version = published(container)
+    return version.number if version else None
 
 
 def current(container: Container) -> RetentionPolicy | None:
@@ -56,14 +70,16 @@ def readable(version: PolicyVersion | None) -> RetentionPolicy | None:
 
 
 @transaction.atomic
-def save_draft(container: Container, policy: RetentionPolicy, *, actor: str, now: datetime, note: str = "") -> PolicyVersion:
-    """Keep a policy as a draft. A draft of the same content that is there already is returned as it is."""
-    _lock(container)
+def save_draft(
+    container: Container, policy: RetentionPolicy, *, actor: str, now: datetime, note: str = "", copied_from: PolicyVersion | None = None
+) -> PolicyVersion:
+    """Keep a policy as a draft, made over what is in force. A draft of the same content that is there already is returned as it is."""
+    lock(container)
     same = PolicyVersion.objects.filter(container=container, status=PolicyStatus.DRAFT, digest=digest(policy)).first()
     if same:
         return same
-    version = _add(container, policy, actor=actor, now=now, note=note)
-    log.append(Action.POLICY_DRAFTED, actor=actor, target=_target(container), at=now, counts={"version": version.number})
+    version = _add(container, policy, actor=actor, now=now, note=note, base=number_in_force(container), copied_from=copied_from)
+    log.append(Action.POLICY_DRAFTED, actor=actor, target=target_of(container), at=now, counts={"version": version.number})
     return version
 
 
@@ -76,20 +92,37 @@ def publish(container: Container, policy: RetentionPolicy, *, actor: str, now: d
     """
     may_publish(container, base=base)
     _replace(container, base=base)
-    version = _add(container, policy, actor=actor, now=now, note=note, status=PolicyStatus.PUBLISHED)
+    version = _add(container, policy, actor=actor, now=now, note=note, base=base, status=PolicyStatus.PUBLISHED)
     _in_force(container, version, actor=actor, now=now, base=base)
     return version
 
 
 @transaction.atomic
-def publish_draft(container: Container, number: int, *, actor: str, now: datetime, base: int | None) -> PolicyVersion:
-    """Put a draft in force as the version that it is. Raises NoSuchVersion when no draft has this number, else as `publish`."""
+def publish_draft(
+    container: Container, number: int, *, actor: str, now: datetime, base: int | None, seen: str | None = None
+) -> PolicyVersion:
+    """Put a draft in force as the version that it is. `seen` is the digest of the content that the publisher saw.
+
+    Raises NoSuchVersion when no draft has this number, DraftChanged when it is another content by now, else as `publish`.
+    """
+    lock(container)
+    draft = PolicyVersion.objects.filter(container=container, number=number, status=PolicyStatus.DRAFT).first()
+    if draft is None:
+        raise NoSuchVersion(f"There is no draft of version {number}: it may have been published, scheduled or dropped meanwhile.")
     may_publish(container, base=base)
+    if seen is not None and seen != draft.digest:
+        raise DraftChanged(draft)
+    return put_in_force(container, draft, actor=actor, publisher=actor, now=now, base=base)
+
+
+def put_in_force(
+    container: Container, version: PolicyVersion, *, actor: str, publisher: str, now: datetime, base: int | None
+) -> PolicyVersion:
+    """Put a stored version in force instead of the version `base`. `publisher` is who decided it; call it with the container locked."""
     _replace(container, base=base)
-    drafts = PolicyVersion.objects.filter(container=container, number=number, status=PolicyStatus.DRAFT)
-    if not drafts.update(status=PolicyStatus.PUBLISHED, published_by=actor, published_at=now):
-        raise NoSuchVersion(f"There is no draft of version {number}: it may have been published meanwhile.")
-    version = PolicyVersion.objects.get(container=container, number=number)
+    values = {"status": PolicyStatus.PUBLISHED, "published_by": publisher, "published_at": now, "publish_at": None, "base": base}
+    PolicyVersion.objects.filter(pk=version.pk).update(**values)
+    version.refresh_from_db()
     _in_force(container, version, actor=actor, now=now, base=base)
     return version
 
@@ -106,7 +139,7 @@ def may_publish(container: Container, *, base: int | None) -> None:
 @transaction.atomic
 def amend(container: Container, patch: PolicyPatch, *, actor: str, now: datetime, note: str = "") -> PolicyVersion | None:
     """Lay a patch over whatever is in force, and publish the result if it differs. Returns what is in force then. Raises RetentionIsOff."""
-    _lock(container)
+    lock(container)
     standing = published(container)
     before = parse(standing) if standing else None
     after = merge_policy(before, patch)
@@ -122,7 +155,9 @@ def roll_back(container: Container, number: int, *, actor: str, now: datetime, b
     if earlier is None:
         raise NoSuchVersion(f"There is no version {number}.")
     version = publish(container, parse(earlier), actor=actor, now=now, base=base, note=f"Back to version {number}")
-    log.append(Action.POLICY_ROLLED_BACK, actor=actor, target=_target(container), at=now, counts={"version": version.number, "to": number})
+    log.append(
+        Action.POLICY_ROLLED_BACK, actor=actor, target=target_of(container), at=now, counts={"version": version.number, "to": number}
+    )
     return version
 
 
@@ -131,7 +166,7 @@ def opt_out(container: Container, *, actor: str, now: datetime, base: int | None
     """End every automatic eviction in this container. Allowed while retention is off. Raises Conflict."""
     _replace(container, base=base)
     _set_state(container, PolicyState.OPTED_OUT, now=now)
-    log.append(Action.POLICY_OPTED_OUT, actor=actor, target=_target(container), at=now, counts={"base": base or 0})
+    log.append(Action.POLICY_OPTED_OUT, actor=actor, target=target_of(container), at=now, counts={"base": base or 0})
 
 
 def _in_force(container: Container, version: PolicyVersion, *, actor: str, now: datetime, base: int | None) -> None:
@@ -139,20 +174,21 @@ def _in_force(container: Container, version: PolicyVersion, *, actor: str, now: 
     log.append(
         Action.POLICY_PUBLISHED,
         actor=actor,
-        target=_target(container),
+        target=target_of(container),
         at=now,
         counts={"version": version.number, "base": base or 0},
         payload={"digest": version.digest, "note": version.note},
     )
 
 
-def _lock(container: Container) -> None:
+def lock(container: Container) -> None:
+    """Let others who change the container's policy wait until this transaction is over."""
     Container.objects.select_for_update().get(pk=container.pk)
 
 
 def _replace(container: Container, *, base: int | None) -> None:
     """Take the published version out of force if it is the one that the author saw."""
-    _lock(container)
+    lock(container)
     standing = published(container)
     if (standing.number if standing else None) != base:
         raise Conflict(standing)
@@ -162,7 +198,15 @@ def _replace(container: Container, *, base: int | None) -> None:
 
 
 def _add(
-    container: Container, policy: RetentionPolicy, *, actor: str, now: datetime, note: str, status: PolicyStatus = PolicyStatus.DRAFT
+    container: Container,
+    policy: RetentionPolicy,
+    *,
+    actor: str,
+    now: datetime,
+    note: str,
+    base: int | None,
+    status: PolicyStatus = PolicyStatus.DRAFT,
+    copied_from: PolicyVersion | None = None,
 ) -> PolicyVersion:
     last = PolicyVersion.objects.filter(container=container).aggregate(last=Max("number"))["last"] or 0
     is_published = status == PolicyStatus.PUBLISHED
@@ -175,6 +219,8 @@ def _add(
         note=note,
         author=actor,
         created_at=now,
+        base=base,
+        copied_from=copied_from,
         published_by=actor if is_published else "",
         published_at=now if is_published else None,
     )
@@ -185,5 +231,6 @@ def _set_state(container: Container, state: PolicyState, *, now: datetime) -> No
     container.refresh_from_db()
 
 
-def _target(container: Container) -> str:
+def target_of(container: Container) -> str:
+    """Return what the log calls the container."""
     return f"containers/{container.uid}"
