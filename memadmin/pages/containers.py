@@ -17,7 +17,7 @@ from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store import policies
 from memadmin.store.identity import canonical_id
-from memadmin.store.models import Subject
+from memadmin.store.models import PolicyVersion, Subject
 
 SORTS = {
     "user_id": "User",
@@ -50,7 +50,10 @@ def container_list(request: PersonRequest) -> HttpResponse:
         .order_by("container_id")
     )
     totals = {row["container_id"]: row for row in sums}
-    rows = [{"container": container, "totals": totals.get(container.pk)} for container in containers]
+    scheduled = {version.container_id: version for version in PolicyVersion.objects.filter(container__in=containers, status="scheduled")}
+    rows = [
+        {"container": container, "totals": totals.get(container.pk), "scheduled": scheduled.get(container.pk)} for container in containers
+    ]
     return render_page(request, "containers/list.html", "containers/_table.html", {"rows": rows})
 
 

@@ -22,11 +22,13 @@ from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.seconding import waiting_for
 from memadmin.pages.standing import NIGHTLY
+from memadmin.pages.text import shown_id
 from memadmin.store import configuration
-from memadmin.store.models import PolicyState
+from memadmin.store.models import PolicyState, PolicyStatus, PolicyVersion
 from memadmin.store.models.subjects import COUNTERS
 
 RUNS_SHOWN = 8
+SCHEDULED_SHOWN = 5
 WORKER_SILENT = timedelta(minutes=3)
 
 
@@ -77,6 +79,8 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     )
     if states["never"]:
         found.append((f"Without a retention policy: {states['never']:,} of the containers. Nothing is evicted there.", "info"))
+    if person.may(Right.POLICY_VIEW):
+        found += _scheduled(person, now=now)
     unwatched = second_person.without_one(visible_containers(person)) if person.may(Right.RUN_VIEW) else 0
     if unwatched:
         found.append(
@@ -89,6 +93,20 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     if failed:
         found.append((f"Jobs that failed in the last 7 days: {failed:,}.", "problem"))
     return found
+
+
+def _scheduled(person: Person, *, now: datetime) -> list[tuple[str, str]]:
+    """Say which policies come into force by themselves, and which could not when their time had come."""
+    seen = PolicyVersion.objects.filter(container__in=visible_containers(person)).select_related("container")
+    coming = seen.filter(status=PolicyStatus.SCHEDULED).order_by("publish_at", "pk")[:SCHEDULED_SHOWN]
+    refused = seen.filter(status=PolicyStatus.DRAFT, refused_at__gt=now - timedelta(days=7)).order_by("refused_at", "pk")[:SCHEDULED_SHOWN]
+    said = [(f"Policy {_named(version)} comes into force on {version.publish_at:%d %b %Y, %H:%M} UTC.", "info") for version in coming]
+    said += [(f"Policy {_named(version)} could not come into force at its time. Its page says why.", "problem") for version in refused]
+    return said
+
+
+def _named(version: PolicyVersion) -> str:
+    return f"version {version.number} of {shown_id(version.container.name)}"
 
 
 def _past_limit(person: Person) -> int:

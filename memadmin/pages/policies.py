@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
@@ -15,20 +15,27 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.access.visibility import get_container
 from memadmin.lifecycle import planning
+from memadmin.lifecycle.differences import differences
 from memadmin.lifecycle.models import ItemKind, Run, RunState, Trigger
 from memadmin.lifecycle.warnings import NOUNS, why_nothing_runs
 from memadmin.pages import wording
+from memadmin.pages.comparing import Clash, version_of
 from memadmin.pages.decorators import may
-from memadmin.pages.htmx import PersonRequest, notice, render_page
+from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.policy_form import PolicyForm, query_of
 from memadmin.pages.victims import shown_victims
-from memadmin.store import policies
-from memadmin.store.models import Container, PolicyVersion
+from memadmin.store import drafts, policies
+from memadmin.store.models import Container, PolicyStatus, PolicyVersion
 from retention.policy import digest
 from retention.rules import RetentionPolicy
 
 RUNS_SHOWN = 5
 FORM_TOKEN = "csrfmiddlewaretoken"
+HIDDEN = ("base", "draft", "revision", "seen")
+REFUSED = {
+    drafts.RETENTION_OFF: "retention was off",
+    drafts.BASE_CHANGED: "another policy was in force by then than the one it was made over",
+}
 
 
 @require_safe
@@ -41,9 +48,9 @@ def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
         return redirect(f"{request.path}?{said.urlencode()}")
     container = get_container(request.user, uid)
     may_edit = request.user.may(Right.POLICY_EDIT)
-    form = (
-        PolicyForm(request.GET, standing=policies.current(container)) if may_edit and "base" in request.GET else _form_in_force(container)
-    )
+    if may_edit and "base" in request.GET:
+        return policy_page(request, container, PolicyForm(request.GET, standing=policies.current(container)))
+    form = _form_of_draft(container, request.GET["draft"]) if may_edit and "draft" in request.GET else _form_in_force(container)
     return policy_page(request, container, form)
 
 
@@ -55,23 +62,9 @@ def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
     form = PolicyForm(request.POST, standing=policies.current(container))
     if not form.is_valid() or form.policy is None:
         return policy_page(request, container, form, status=422)
-    standing = policies.published(container)
-    version = standing if standing and standing.digest == digest(form.policy) else None
+    version = _version_with(container, form.policy, draft=form.cleaned_data["draft"])
     run = planning.plan(container, form.policy, now=now, trigger=Trigger.PREVIEW, actor=actor_of(request.user), policy_version=version)
     return redirect("pages:run-detail", run.number)
-
-
-@require_POST
-@may("policy.edit")
-def policy_draft(request: PersonRequest, uid: UUID) -> HttpResponse:
-    container = get_container(request.user, uid)
-    form = PolicyForm(request.POST, standing=policies.current(container))
-    if not form.is_valid() or form.policy is None:
-        return policy_page(request, container, form, status=422)
-    note, actor = form.cleaned_data["note"], actor_of(request.user)
-    version = policies.save_draft(container, form.policy, actor=actor, now=timezone.now(), note=note)
-    notice(request, f"Kept as draft, version {version.number}. Nothing is evicted by a draft.")
-    return redirect("pages:policy-version", container.uid, version.number)
 
 
 @require_safe
@@ -93,27 +86,57 @@ def policy_versions(request: PersonRequest, uid: UUID) -> HttpResponse:
 def policy_version(request: PersonRequest, uid: UUID, number: int) -> HttpResponse:
     """One version, in words, against the one in force."""
     container = get_container(request.user, uid)
-    version = get_object_or_404(PolicyVersion, container=container, number=number)
-    standing = policies.published(container)
-    policy = policies.readable(version)
+    return version_page(request, container, get_object_or_404(PolicyVersion, container=container, number=number))
+
+
+def version_page(
+    request: PersonRequest, container: Container, version: PolicyVersion, *, status: int = 200, more: dict[str, Any] | None = None
+) -> HttpResponse:
+    """Answer with the page of a version; `more` is what a refused form adds."""
+    standing, policy = policies.published(container), policies.readable(version)
     context = {
         "container": container,
         "version": version,
         "standing": standing,
         "sentences": wording.sentences_of(policy),
-        "changes": wording.changes_between(policies.readable(standing), policy) if policy and standing != version else [],
-        "names": names_of([version.author]),
+        "differences": differences(policies.readable(standing), policy) if policy and standing and standing != version else (),
+        "names": names_of([version.author, version.changed_by, version.scheduled_by, version.published_by]),
         "can_publish": request.user.may(Right.POLICY_PUBLISH) and policy is not None and standing != version,
+        "can_copy": request.user.may(Right.POLICY_EDIT) and policy is not None and version.status != PolicyStatus.DROPPED,
         "form_url": form_url(container, policy) if policy and request.user.may(Right.POLICY_EDIT) and standing != version else "",
+        "is_behind": version.status == PolicyStatus.DRAFT and version.base != (standing.number if standing else None),
+        "refused_because": REFUSED.get(version.refused_because, version.refused_because),
+        "previews": Run.objects.filter(policy_version=version).exclude(state=RunState.DISCARDED).newest_first()[:RUNS_SHOWN],
+        "now": timezone.now(),
+        **(more or {}),
     }
-    return render_page(request, "policies/version.html", "policies/_version.html", context)
+    return render_page(request, "policies/version.html", "policies/_version.html", context, status=status)
 
 
 def form_url(container: Container, policy: RetentionPolicy) -> str:
     """Return the address of the form filled with a policy, to be published over the one in force now."""
-    standing = policies.published(container)
-    query = query_of(policy, base=standing.number if standing else None)
+    number = policies.number_in_force(container)
+    query = query_of(policy, more={"base": "" if number is None else str(number)})
     return f"{reverse('pages:policy-detail', args=[container.uid])}?{query}"
+
+
+def _form_of_draft(container: Container, number: str) -> PolicyForm:
+    """Return the form that edits a draft; 404 when there is none of this number, or one that cannot be read."""
+    drafts_there = PolicyVersion.objects.filter(container=container, status=PolicyStatus.DRAFT)
+    draft = get_object_or_404(drafts_there, number=int(number) if number.isdecimal() and len(number) < 10 else 0)
+    policy = policies.readable(draft)
+    if policy is None:
+        raise Http404
+    return PolicyForm.of_draft(draft, policy, base=policies.number_in_force(container))
+
+
+def _version_with(container: Container, policy: RetentionPolicy, *, draft: int | None) -> PolicyVersion | None:
+    """Return the version that a preview of these values belongs to: the draft being edited, or the one in force, if it says the same."""
+    of_draft = version_of(container, draft)
+    for version in (of_draft, policies.published(container)):
+        if version and version.digest == digest(policy):
+            return version
+    return None
 
 
 def _form_in_force(container: Container) -> PolicyForm:
@@ -122,24 +145,25 @@ def _form_in_force(container: Container) -> PolicyForm:
 
 
 def policy_page(
-    request: PersonRequest, container: Container, form: PolicyForm, *, status: int = 200, conflict: policies.Conflict | None = None
+    request: PersonRequest, container: Container, form: PolicyForm, *, status: int = 200, clash: Clash | None = None
 ) -> HttpResponse:
     """Answer with the policy page around this form, or with what the form would do where htmx asks."""
     standing = policies.published(container)
-    blocked = why_nothing_runs(container)
+    hidden = {name: form[name].value() for name in HIDDEN} | (clash.again if clash else {})
     context: dict[str, Any] = {
         "container": container,
         "form": form,
+        "hidden": {name: "" if value is None else value for name, value in hidden.items()},
+        "draft": hidden["draft"] or None,
         "standing": standing,
+        "scheduled": drafts.scheduled(container),
         "unreadable": wording.UNREADABLE if standing and policies.readable(standing) is None else "",
-        "conflict": conflict.published if conflict else None,
-        "conflict_seen": conflict is not None,  # the next attempt is against what stands now
-        "conflict_sentences": wording.sentences_of(policies.readable(conflict.published)) if conflict and conflict.published else [],
-        "blocked": blocked,
+        "clash": clash,
+        "blocked": why_nothing_runs(container),
         "may_edit": request.user.may(Right.POLICY_EDIT),
         "may_publish": request.user.may(Right.POLICY_PUBLISH),
         "runs": Run.objects.of_container(container).exclude(state=RunState.DISCARDED).newest_first()[:RUNS_SHOWN],
-        "drafts": PolicyVersion.objects.filter(container=container, status="draft").order_by("-number")[:RUNS_SHOWN],
+        "drafts": PolicyVersion.objects.filter(container=container, status=PolicyStatus.DRAFT).order_by("-number")[:RUNS_SHOWN],
         **_effect(request, container, form, standing),
     }
     return render_page(request, "policies/detail.html", "policies/_effect.html", context, status=status)
@@ -155,6 +179,7 @@ def _effect(request: PersonRequest, container: Container, form: PolicyForm, stan
     return {
         "sentences": wording.sentences_of(form.policy),
         "changes": wording.changes_between(old, form.policy) if old and old != form.policy else [],
+        "differences": differences(old, form.policy) if standing else (),
         "estimate": estimate,
         "first": _by_type(estimate, may_read=request.user.may(Right.MEMORY_READ_TEXT)),
         "now": now,

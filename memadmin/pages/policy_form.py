@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 from django import forms
 
+from memadmin.store.models import PolicyVersion
 from memadmin.store.text import clean
 from retention.policy import InvalidPolicy, parse_policy, to_document
 from retention.reading import HIGHEST_HALF_LIFE_HOURS, LOWEST_HALF_LIFE_HOURS
@@ -31,7 +32,10 @@ HALF_LIFE_WANTED = f"The half-life is a number of days above 0, up to {HIGHEST_H
 class PolicyForm(forms.Form):
     """Texts throughout: the rules read the numbers themselves, and say in words what is wrong with one."""
 
-    base = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput())
+    base = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput())
+    draft = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput())  # which one is edited
+    revision = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1, widget=forms.HiddenInput())
+    seen = forms.CharField(required=False, max_length=10_000, widget=forms.HiddenInput())  # the draft as it was opened
     note = forms.CharField(required=False, max_length=1000, label="Note", help_text="Why the policy changes; the next editor reads it.")
     use_relevance = forms.BooleanField(required=False, label="Use a relevance rule for each user's long-term memories")
     half_life_days = forms.CharField(
@@ -56,6 +60,12 @@ class PolicyForm(forms.Form):
         """Return the form that shows a policy; without one, the defaults of the relevance rule stand in it."""
         shown = policy or RetentionPolicy(relevance=RelevanceRule())
         return cls(_data(shown, base=base), standing=policy)
+
+    @classmethod
+    def of_draft(cls, draft: PolicyVersion, policy: RetentionPolicy, *, base: int | None) -> PolicyForm:
+        """Return the form that edits a draft."""
+        opened = {"draft": draft.number, "revision": draft.revision, "seen": draft.document, "note": draft.note}
+        return cls({**_data(policy, base=base), **opened}, standing=policy)
 
     def clean_note(self) -> str:
         return clean(self.cleaned_data["note"])
@@ -106,12 +116,12 @@ class PolicyForm(forms.Form):
         return {name: {"number": self[name], "none": self[f"{name}_none"], "unit": unit} for name, _, _, unit in LIMITS}
 
 
-def query_of(policy: RetentionPolicy, *, base: int | None) -> str:
-    """Return the query with which the policy page shows the form filled with this policy."""
-    data = {**_data(policy, base=base), "base": "" if base is None else base}
+def query_of(policy: RetentionPolicy, *, more: Mapping[str, str]) -> str:
+    """Return the query with which the policy page shows the form filled with this policy. `more`: its other fields, base at least."""
+    data = {**_data(policy, base=None), **more}
     return urlencode(
         {name: "on" if value is True else value for name, value in data.items() if value is not False and value != ""}
-        | {"base": data["base"]}
+        | {"base": more["base"]}
     )
 
 

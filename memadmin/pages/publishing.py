@@ -17,7 +17,9 @@ from memadmin.access.actors import actor_of
 from memadmin.access.visibility import get_container
 from memadmin.jobs import schedules
 from memadmin.lifecycle import planning
+from memadmin.lifecycle.differences import sentences_on
 from memadmin.pages import wording
+from memadmin.pages.clashes import with_published
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem
 from memadmin.pages.policies import policy_page
@@ -27,7 +29,7 @@ from memadmin.store import policies
 from memadmin.store.models import Container, PolicyState, PolicyVersion
 from retention.rules import RetentionPolicy
 
-REFUSALS = (policies.Conflict, policies.RetentionIsOff, policies.NoSuchVersion)
+REFUSALS = (policies.Conflict, policies.RetentionIsOff, policies.NoSuchVersion, policies.DraftChanged)
 
 
 @require_POST
@@ -48,7 +50,7 @@ def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
         return policy_page(request, container, form, status=409)
     except policies.Conflict as conflict:
         form.add_error(None, str(conflict))
-        return policy_page(request, container, form, status=409, conflict=conflict)
+        return policy_page(request, container, form, status=409, clash=with_published(container, form, conflict.published))
     notice(request, f"Published as version {version.number}. It acts at the next run.{_kept_by_pins(container, form.policy)}")
     return redirect("pages:policy-detail", container.uid)
 
@@ -57,7 +59,8 @@ def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
 @may("policy.publish")
 def policy_publish_draft(request: PersonRequest, uid: UUID, number: int) -> HttpResponse:
     def act(container: Container, base: int | None) -> str:
-        policies.publish_draft(container, number, actor=actor_of(request.user), now=timezone.now(), base=base)
+        seen = request.POST.get("digest", "")
+        policies.publish_draft(container, number, actor=actor_of(request.user), now=timezone.now(), base=base, seen=seen)
         return f"Version {number} is published. It acts at the next run."
 
     return _of_version(request, uid, number, act, verb=f"Publish version {number}", heading=f"Publish the draft, version {number}")
@@ -102,7 +105,7 @@ def _of_version(
     try:
         if request.POST.get("sure") != "yes":
             policies.may_publish(container, base=base)
-            cancel, hidden = reverse("pages:policy-version", args=[uid, number]), {"base": base or ""}
+            cancel, hidden = reverse("pages:policy-version", args=[uid, number]), {"base": base or "", "digest": version.digest}
             return _ask(request, container, policy, verb=verb, heading=heading, cancel=cancel, hidden=hidden)
         said = act(container, base)
     except REFUSALS as error:
@@ -119,14 +122,14 @@ def _ask(
     standing = policies.published(container)
     old = policies.readable(standing)
     estimate = planning.estimate(container, policy, now=timezone.now(), limit=0)
-    changes = wording.changes_between(old, policy) if old else wording.sentences_of(policy)
+    changes = sentences_on(old, policy) if old else wording.sentences_of(policy)
     confirm = {
         "action": request.path,
         "verb": verb,
         "consequence": f"{_begins()} this policy is carried out in {container.name}. {_replaced(container, standing)}",
         "warnings": [warned.text for warned in estimate.warnings if warned.loud],
         "totals": estimate.totals,
-        "keeps": changes if changes else ["It says what the policy in force says."],
+        "keeps": [*changes, *(warned.text for warned in estimate.warnings if warned.code == "no_second_person")],
         "cancel": cancel,
         "hidden": {**hidden, "sure": "yes"},
         "danger": True,

@@ -33,6 +33,7 @@ from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.policies import form_url
 from memadmin.pages.seconding import question_of, waiting_for
 from memadmin.pages.victims import shown_victims
+from memadmin.store import drafts
 from memadmin.store.models import Archived, Subject
 from retention.rules import MemoryType
 from retention.victims import Reason
@@ -240,6 +241,7 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "blocked": why_nothing_runs(run.container),
         "percent": 100 * run.cursor // run.planned if run.planned else 100,
         "drift": sentences_on(drift_of(run)) if run.state in NOT_BEGUN or run.started_at else [],
+        "scheduled": drafts.scheduled(run.container) if run.state in NOT_BEGUN else None,
         "stopped": wording.stop_in_words(run.error_code),
         "wants_second": run.state == RunState.READY and second_person.wanted(run),
         "form_url": form_url(run.container, policy) if policy else "",

@@ -62,6 +62,10 @@ def text_of(response):
     return html.unescape(response.content.decode())
 
 
+def digest_of(container, number):
+    return PolicyVersion.objects.get(container=container, number=number).digest
+
+
 def publish(container, document, base=None):
     return policies.publish(container, parse_policy(document), actor=ACTOR, now=NOON, base=base)
 
@@ -234,7 +238,8 @@ def test_publishing_makes_a_version_and_the_next_editor_sees_a_conflict_with_bot
     assert late.status_code == 409
     assert policies.published(container).number == 1
     assert "Somebody else published version 1" in page
-    assert "go when 90 days have passed" in page
+    assert "Theirs (version 1)" in page
+    assert re.search(r"Sessions: age.*no limit.*90 days.*30 days", page, re.DOTALL)
     assert re.search(r'name="sessions_days" value="30"', page)
 
 
@@ -267,7 +272,7 @@ def test_who_does_not_publish_after_all_finds_the_form_as_it_was(container):
 def test_a_draft_that_somebody_else_has_published_is_not_published_again(container):
     client = editor()
     client.post(url("policy-draft", container.uid), FORM)
-    client.post(url("policy-publish-draft", container.uid, 1), {"base": "", **SURE})
+    client.post(url("policy-publish-draft", container.uid, 1), {"base": "", "digest": digest_of(container, 1), **SURE})
 
     late = text_of(client.post(url("policy-publish-draft", container.uid, 1), {"base": "1", **SURE}, follow=True))
 
@@ -291,7 +296,9 @@ def test_a_draft_is_kept_and_can_be_published_later(container):
     assert policies.published(container) is None
 
     asked = text_of(client.post(url("policy-publish-draft", container.uid, 1), {"base": ""}))
-    done = text_of(client.post(url("policy-publish-draft", container.uid, 1), {"base": "", **SURE}, follow=True))
+    done = text_of(
+        client.post(url("policy-publish-draft", container.uid, 1), {"base": "", "digest": digest_of(container, 1), **SURE}, follow=True)
+    )
 
     assert "Publish version 1" in asked
     assert "in force again" not in asked
@@ -335,8 +342,8 @@ def test_a_version_says_what_it_would_change(container):
 
     page = text_of(auditor().get(url("policy-version", container.uid, 1)))
 
-    assert "not in force" in page
-    assert "90 days" in page
+    assert "What it changes in version 2, in force now" in page
+    assert "Sessions go 90 days after their last change instead of 30 days." in page
 
 
 @pytest.mark.parametrize("view", ["policy-preview", "policy-draft", "policy-publish", "policy-opt-out"])
