@@ -18,7 +18,7 @@ class Action(models.TextChoices):
     TOKEN_REVOKED = "token.revoked", "An API token was ended"
 
     CONTAINER_CREATED = "container.created", "A memory container was made"
-    CONTAINER_CHANGED = "container.changed", "A container's name, description, roles or configuration were changed"
+    CONTAINER_CHANGED = "container.changed", "A container's name, description, roles, configuration or consent were changed"
     CONTAINER_DELETED = "container.deleted", "A memory container was deleted, with or without its memories"
 
     ITEM_CHANGED = "item.changed", "A session or memory was changed by hand or by an agent"

@@ -35,7 +35,7 @@ NAVIGATION = (
         "box",
         "container-list",
         Right.CONTAINER_VIEW,
-        ("container", "policy", "whatif", "feedback", "user", "memory", "session", "import"),
+        ("container", "policy", "whatif", "feedback", "user", "memory", "session", "working", "import"),
     ),
     NavEntry("Runs", "play", "run-list", Right.RUN_VIEW, ("run", "preview", "job", "schedule")),
     NavEntry("Pins", "pin", "pin-list", Right.MEMORY_VIEW, ("pin",)),

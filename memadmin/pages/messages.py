@@ -42,6 +42,12 @@ def messages_of(working: WorkingMemory) -> list[Message]:
     return shown
 
 
+def beginning_of(working: WorkingMemory, most: int) -> str:
+    """Return what was said in a working memory as one line of at most so many characters."""
+    messages, _ = shortened(messages_of(working), most)
+    return " ".join(block.text for message in messages for block in message.blocks)[:most]
+
+
 def shortened(messages: list[Message], most: int) -> tuple[list[Message], int]:
     """Return the beginning of messages, at most so many characters together, and how many are left out."""
     kept, left, left_out = [], most, 0

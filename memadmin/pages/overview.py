@@ -16,7 +16,7 @@ from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_subjects
 from memadmin.jobs import heartbeat, schedules
 from memadmin.jobs.models import Job, JobState, Schedule
-from memadmin.lifecycle import second_person
+from memadmin.lifecycle import lost, second_person
 from memadmin.lifecycle.models import Run, RunState
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, render_page
@@ -42,6 +42,8 @@ def overview(request: PersonRequest) -> HttpResponse:
         context["runs"] = runs.select_related("container", "policy_version").newest_first()[:RUNS_SHOWN]
         context["waiting"] = waiting_for(request.user, now=now)
         context["names"] = names_of(run.actor for run in context["runs"])
+    if request.user.may(Right.MEMORY_VIEW):
+        context["lost"] = lost.exist(list(visible_containers(request.user).values_list("pk", flat=True)))
     context["schedule"] = schedules.get(NIGHTLY, now=now)
     context["settings"] = configuration.values()
     return render_page(request, "overview/overview.html", "overview/_body.html", context)

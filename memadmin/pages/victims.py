@@ -8,8 +8,9 @@ from typing import Any
 from django.db.models.functions import Left
 
 from memadmin.lifecycle.models import ItemKind, RunVictim
+from memadmin.pages.messages import beginning_of
 from memadmin.store.archive import unpack
-from memadmin.store.models import Archived, LongTermMemory, Session, Subject
+from memadmin.store.models import Archived, LongTermMemory, Session, Subject, WorkingMemory
 
 BEGINNING = 400  # characters
 
@@ -19,10 +20,11 @@ def shown_victims(victims: Sequence[RunVictim], *, may_read: bool) -> list[dict[
     users = Subject.objects.in_bulk([victim.subject_id for victim in victims])
     memories = _rows(LongTermMemory, victims, ItemKind.LONG_TERM, may_read=may_read)
     sessions = _rows(Session, victims, ItemKind.SESSION, may_read=may_read)
-    gone = _texts_of_the_gone(victims, {*memories, *sessions}) if may_read else {}
+    working = _rows(WorkingMemory, victims, ItemKind.WORKING, may_read=may_read)
+    gone = _texts_of_the_gone(victims, {*memories, *sessions, *working}) if may_read else {}
     rows = []
     for victim in victims:
-        item = memories.get(victim.item_uid) or sessions.get(victim.item_uid)
+        item = memories.get(victim.item_uid) or sessions.get(victim.item_uid) or working.get(victim.item_uid)
         text = _text(item) if may_read and item else gone.get(victim.item_uid)
         rows.append(
             {"victim": victim, "user": users.get(victim.subject_id), "item": item, "text": text, "kind": ItemKind(victim.item_kind)}
@@ -36,10 +38,14 @@ def _rows(model: Any, victims: Sequence[RunVictim], kind: ItemKind, *, may_read:
     if model is LongTermMemory:
         rows = rows.defer("text", "parts", "metadata", "tags", "namespace")
         rows = rows.annotate(beginning=Left("text", BEGINNING)) if may_read else rows
+    if model is WorkingMemory and not may_read:
+        rows = rows.only("uid")
     return {row.uid: row for row in rows} if uids else {}
 
 
-def _text(item: LongTermMemory | Session) -> str:
+def _text(item: LongTermMemory | Session | WorkingMemory) -> str:
+    if isinstance(item, WorkingMemory):
+        return beginning_of(item, BEGINNING)
     return item.summary or item.external_id or "" if isinstance(item, Session) else str(vars(item)["beginning"])
 
 
