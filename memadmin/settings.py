@@ -165,6 +165,9 @@ LEGAL_TIME_ZONE = env_zone("LEGAL_TIME_ZONE", "UTC")
 LEGAL_HOLIDAYS = env_days("LEGAL_HOLIDAYS")
 # Lets the person who reviewed a request approve it too; every certificate then says so.
 ERASURE_SINGLE_OPERATOR = env_bool("ERASURE_SINGLE_OPERATOR", False)
+# The keys that sign checkpoints of the audit log, and the folder that these are written to: best on another volume.
+AUDIT_KEYS = env_text("AUDIT_KEYS") or str(VAR_DIR / "audit_keys")
+AUDIT_ANCHORS = env_text("AUDIT_ANCHORS") or str(VAR_DIR / "audit_anchors")
 
 # Model endpoints that speak OpenAI's protocol. Optional: without them agents write their memories themselves.
 LLM_URL = env_endpoint("LLM_URL")

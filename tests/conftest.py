@@ -76,6 +76,16 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
     operations.execute_sql_flush = original  # type: ignore[method-assign]
 
 
+@pytest.fixture(autouse=True)
+def keys_and_anchors_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No test finds the keys or the checkpoints of another one, or of the installation."""
+    with tempfile.TemporaryDirectory(prefix="memadmin-keys-") as folder:
+        monkeypatch.setattr(settings, "SUPPRESSION_KEYS", f"{folder}/suppression.json")
+        monkeypatch.setattr(settings, "AUDIT_KEYS", f"{folder}/keys")
+        monkeypatch.setattr(settings, "AUDIT_ANCHORS", f"{folder}/anchors")
+        yield
+
+
 @pytest.fixture(scope="session")
 def shared_data() -> Path:
     """The folder of real conversations, formats and nasty inputs that lies beside the repository."""

@@ -7,6 +7,14 @@ from django.db import models
 
 
 class Action(models.TextChoices):
+    AUDIT_ANCHORED = "audit.anchored", "The log was anchored outside the database for the first time"
+    AUDIT_KEY_ROTATED = "audit.key_rotated", "Checkpoints are signed with a new key from here on"
+    AUDIT_RESTORED = "audit.restored", "The database was put back to an older state; rows of the log were lost"
+    AUDIT_REDACTED = "audit.redacted", "What people wrote beside entries of the log was taken out; the entries stay"
+    AUDIT_SEALED = "audit.sealed", "Entries of the activity stream were sealed, up to the row that is named"
+    AUDIT_VERIFIED = "audit.verified", "Somebody asked whether the log is whole"
+    AUDIT_EXPORTED = "audit.exported", "Entries of the log were exported"
+
     LOGIN_SUCCEEDED = "login.succeeded", "A person signed in"
     LOGIN_FAILED = "login.failed", "Somebody tried to sign in and was refused"
     LOGIN_ENDED = "login.ended", "A person signed out"
@@ -110,6 +118,8 @@ class Action(models.TextChoices):
     WEBHOOK_PAUSED = "webhook.paused", "A subscription was paused, by a person or because its address did not answer for days"
     WEBHOOK_RESUMED = "webhook.resumed", "A paused subscription goes on where it stopped"
     WEBHOOK_DELETED = "webhook.deleted", "A subscription was ended"
+
+    CONTAINER_COUNTED = "container.counted", "What a container holds by now, after agents wrote or recalled; once an hour at most"
 
     IMPORT_FINISHED = "import.finished", "A file was imported"
     EXPORT_FINISHED = "export.finished", "Memories were exported to a file"

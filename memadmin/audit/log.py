@@ -3,21 +3,24 @@
 Invariant: seq has no gaps and the chain no forks, because every writer of a stream queues on its head row.
 """
 
+import json
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import transaction
 
 from memadmin.audit.actions import Action
-from memadmin.audit.chain import GENESIS, Leaf, NotCanonical, canonical, payload_digest, row_hash
-from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload, Outcome, Stream
+from memadmin.audit.chain import GENESIS, Leaf, NotCanonical, canonical, payload_digest, row_hash, timestamp
+from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload, AuditPending, Outcome, Stream
 
 SALT_BYTES = 32
 MOST_COUNTS = 100
 BIGGEST_COUNT = 2**63 - 1
+REDACTED_AT_ONCE = 90
+SEALED_AT_ONCE = 500
 
 # Names, e-mail addresses and sentences do not fit these: what a person wrote belongs into the payload.
 _ACTOR = re.compile(r"(?:person|job|command|token|system)/[A-Za-z0-9._:-]{1,80}")
@@ -67,6 +70,68 @@ def append(
     _check(facts)
     body = None if payload is None else _canonical(payload)
     return _chain(Stream.GOVERNANCE, facts, body)
+
+
+def note(
+    action: Action,
+    *,
+    actor: str,
+    target: str,
+    at: datetime,
+    reason_code: str = "",
+    counts: Mapping[str, int] | None = None,
+    payload: Mapping[str, Any] | None = None,
+) -> None:
+    """Put an act that happens by the thousand into the activity stream, in the transaction of the act: `seal` chains it later.
+
+    It locks nothing, so that many writers do not queue. Raises as `append`.
+    """
+    if not transaction.get_connection().in_atomic_block:
+        raise OutsideTransaction
+    facts = {"at": at, "actor": actor, "action": str(action), "outcome": Outcome.OK.value, "target": target}
+    facts |= {"request_id": "", "reason_code": reason_code, "counts": dict(counts or {})}
+    _check(facts)
+    body = None if payload is None else _canonical(payload)
+    AuditPending.objects.create(facts=canonical({**facts, "at": timestamp(at)}), body=body)
+
+
+@transaction.atomic
+def seal(*, actor: str, now: datetime, at_most: int = SEALED_AT_ONCE) -> int:
+    """Chain the oldest acts that wait, and name the new end of the stream in the governance stream. Returns how many were sealed."""
+    _locked_head(Stream.ACTIVITY)  # one sealer at a time
+    waiting = list(AuditPending.objects.order_by("pk")[:at_most])
+    entry = None
+    for each in waiting:
+        facts = json.loads(each.facts)
+        entry = _chain(Stream.ACTIVITY, {**facts, "at": datetime.fromisoformat(facts["at"])}, each.body)
+    if entry is None:
+        return 0
+    AuditPending.objects.filter(pk__in=[each.pk for each in waiting]).delete()
+    append(Action.AUDIT_SEALED, actor=actor, target=f"audit/activity/{entry.row_hash}", at=now, counts={"seq": entry.seq})
+    return len(waiting)
+
+
+@transaction.atomic
+def redact_payload(keys: Sequence[tuple[str, int]], *, actor: str, at: datetime, reason_code: str, request_id: str = "") -> int:
+    """Take out what was written beside these entries, given as (stream, seq), with the salts, and return how many payloads went.
+
+    The chain stays valid: it commits to the digests alone, which say nothing without their salts. Entries without a payload are passed
+    over. What was taken out is named in the chain itself, or the verifier would miss it.
+    """
+    gone = 0
+    for stream in sorted({stream for stream, _ in keys}):
+        wanted = sorted({seq for each, seq in keys if each == stream})
+        for start in range(0, len(wanted), REDACTED_AT_ONCE):
+            part = wanted[start : start + REDACTED_AT_ONCE]
+            there = sorted(AuditPayload.objects.filter(stream=stream, seq__in=part).values_list("seq", flat=True))
+            if not there:
+                continue
+            AuditPayload.objects.filter(stream=stream, seq__in=there)._raw_delete(transaction.get_connection().alias)
+            counts = {f"seq.{place}": seq for place, seq in enumerate(there)}
+            target = f"audit/{stream}"
+            append(Action.AUDIT_REDACTED, actor=actor, target=target, at=at, reason_code=reason_code, counts=counts, request_id=request_id)
+            gone += len(there)
+    return gone
 
 
 def latest(stream: str, n: int) -> list[AuditEntry]:

@@ -8,7 +8,7 @@ from memadmin.audit.querysets import AppendOnly, AppendOnlyQuerySet, EntryQueryS
 
 class Stream(models.TextChoices):
     GOVERNANCE = "governance", "what people and jobs decided; chained in the transaction of the act"
-    ACTIVITY = "activity", "what happened by the thousand; sealed in batches"  # reserved: nothing writes it yet
+    ACTIVITY = "activity", "what happened by the thousand; sealed in batches"
 
 
 class Outcome(models.TextChoices):
@@ -87,6 +87,19 @@ class AuditPayload(AppendOnlyModel):
 
     def __str__(self) -> str:
         return f"{self.stream}/{self.seq}"
+
+
+class AuditPending(models.Model):
+    """An act of the activity stream that waits to be sealed. Until then it is not protected; the sealing job comes by every minute."""
+
+    facts = models.TextField()  # canonical JSON of what `log.append` takes
+    body = models.TextField(null=True)
+
+    class Meta:
+        db_table = "audit_pending"
+
+    def __str__(self) -> str:
+        return f"pending/{self.pk}"
 
 
 class AuditHead(models.Model):

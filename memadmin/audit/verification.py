@@ -1,22 +1,27 @@
 """Is the log whole? Walks every stream from its first row to its head, in constant memory, and says what is wrong and where.
 
-It finds what was changed, removed or put in between, and a tail cut off while its head row stayed. It cannot find a tail cut off together
-with its head, nor a chain computed anew from some row to the end: for that it needs checkpoints outside the database. There are none yet.
+By itself it finds what was changed, removed or put in between, and a tail cut off while its head row stayed. With the signed checkpoints
+outside the database it finds a tail cut off together with its head too, and a chain computed anew from some row to the end.
 """
 
+import json
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import IntEnum
+from pathlib import Path
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.migrations.recorder import MigrationRecorder
 
 from memadmin.audit import protection, raw
+from memadmin.audit.actions import Action
+from memadmin.audit.anchors import Anchored, read
 from memadmin.audit.chain import GENESIS
-from memadmin.audit.inspection import inspect
+from memadmin.audit.inspection import Inspected, inspect
 from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload, Stream
 
+_UNACCOUNTED = "it is gone, and no redaction accounts for it"
 MOST_FINDINGS = 1000  # kept for the report; all are counted
 
 
@@ -56,7 +61,23 @@ class Report:
     streams: list[StreamReport] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     found: Counter[Kind] = field(default_factory=Counter)
-    tail_pinned: bool = False  # until there are checkpoints
+    redacted: int = 0
+    anchors_asked: bool = False
+    anchors: Anchored = field(default_factory=Anchored)
+    missing: dict[str, set[int]] = field(default_factory=dict)  # payloads that are gone, until redactions account for them
+    justified: set[tuple[str, int]] = field(default_factory=set)
+
+    @property
+    def tail_pinned(self) -> bool:
+        """Whether the last row of every stream is anchored outside the database."""
+        streams = [part for part in self.streams if part.rows]
+        return bool(streams) and all(self.anchors.highest(part.stream) == part.last_seq for part in streams)
+
+    @property
+    def unanchored(self) -> int:
+        """How many rows came after the last checkpoint."""
+        last = {part.stream: part.last_seq for part in self.streams if isinstance(part.last_seq, int)}
+        return sum(max(0, seq - self.anchors.highest(stream)) for stream, seq in last.items())
 
     @property
     def exit_code(self) -> int:
@@ -68,15 +89,24 @@ class Report:
             self.findings.append(Finding(kind, stream, seq if seq is None or isinstance(seq, int) else str(seq), field, message))
 
 
-def verify(connection: BaseDatabaseWrapper, *, on_progress: Callable[[int], object] | None = None) -> Report:
-    """Return what was read and found; `on_progress` gets the number of rows of each page. Raises NotInstalled and DatabaseError."""
+def verify(connection: BaseDatabaseWrapper, *, anchors: Path | None = None, on_progress: Callable[[int], object] | None = None) -> Report:
+    """Return what was read and found; `on_progress` gets the number of rows of each page. `anchors` is the folder of the checkpoints.
+
+    Raises NotInstalled, AnchorsUnusable and DatabaseError.
+    """
     report = Report()
+    if anchors is not None:
+        report.anchors, report.anchors_asked = read(anchors), True
+        for line, words in report.anchors.faults:
+            report.add(Kind.ALTERED, "anchors", line, "line", words)
     if _tables_stand(connection, report):
         for name, problem in sorted(protection.faults(connection).items()):
             report.add(Kind.PROTECTION_MISSING, "", None, name, problem)
-        walks = [_Walk(name, report) for name in sorted({Stream.GOVERNANCE.value, *raw.streams(connection)}, key=str)]
+        names = {Stream.GOVERNANCE.value, *raw.streams(connection), *report.anchors.rows}
+        walks = [_Walk(name, report) for name in sorted(names, key=str)]
         for walk in walks:
             walk.through(connection, on_progress or _say_nothing)
+        _account_for_redactions(report)
         _find_lonely_payloads(connection, report, {walk.part.stream: walk for walk in walks})
     return report
 
@@ -90,6 +120,8 @@ class _Walk:
         self.next_seq = 1
         self.hashes: frozenset[str] | None = frozenset({GENESIS})  # None: the row before is not known
         self.head_seq: object = 0
+        self.anchored = report.anchors.rows.get(stream, {})
+        self.anchors_asked = report.anchors_asked
         report.streams.append(self.part)
 
     def through(self, connection: BaseDatabaseWrapper, on_progress: Callable[[int], object]) -> None:
@@ -106,7 +138,11 @@ class _Walk:
         for name, message in inspected.altered.items():
             self.add(Kind.ALTERED, row.seq, name, message)
         if inspected.payload_missing:
-            self.add(Kind.PAYLOAD_MISSING, row.seq, "payload", "it is gone, and no redaction accounts for it")
+            if isinstance(row.seq, int):
+                self.report.missing.setdefault(self.part.stream, set()).add(row.seq)
+            else:
+                self.add(Kind.PAYLOAD_MISSING, row.seq, "payload", _UNACCOUNTED)
+        self.note(row, inspected)
         self.place(row.seq)
         if self.hashes is not None and inspected.follows not in self.hashes and not inspected.altered.keys() & {"seq", "stream"}:
             self.add(Kind.ALTERED, row.seq, "prev_hash", "the row does not follow the one before it")
@@ -114,6 +150,20 @@ class _Walk:
         self.part.rows += 1
         self.part.first_seq = row.seq if self.part.first_seq is None else self.part.first_seq
         self.part.last_seq, self.part.last_hash = row.seq, row.columns["row_hash"] or ""
+
+    def note(self, row: raw.Row, inspected: Inspected) -> None:
+        """Compare the row with its anchor, and take down what a sound redaction or first anchoring says."""
+        anchored = self.anchored.get(row.seq) if isinstance(row.seq, int) else None
+        if anchored is not None and anchored not in inspected.hashes:
+            self.add(Kind.ALTERED, row.seq, "row_hash", "it is not the hash that was anchored outside the database")
+        if inspected.altered or self.part.stream != Stream.GOVERNANCE:
+            return
+        action = row.columns["action"]
+        if action == Action.AUDIT_REDACTED:
+            stream = (row.columns["target"] or "").partition("/")[2]
+            self.report.justified |= {(stream, seq) for seq in json.loads(row.columns["counts"] or "{}").values()}
+        elif action == Action.AUDIT_ANCHORED and self.anchors_asked and not self.report.anchors.lines:
+            self.add(Kind.CUT_OFF, row.seq, "anchors", "the log was anchored here, and the checkpoints are gone")
 
     def place(self, seq: object) -> None:
         """Note a gap before `seq`, or that it is not a number of a row at all."""
@@ -128,11 +178,16 @@ class _Walk:
 
     def arrive(self, head: raw.Head | None) -> None:
         """Compare the end of the stream with its head row."""
+        last = self.next_seq - 1
+        highest = max(self.anchored, default=0)
+        if highest > last and not (head is not None and isinstance(head.seq, int) and head.seq > last):
+            words = f"{_rows(last + 1, highest)} missing at the end: they were anchored outside the database"
+            self.add(Kind.CUT_OFF, last + 1, "seq", words)
         if head is None:
             if self.part.rows:
                 self.add(Kind.ALTERED, None, "head", "the head row of the stream is missing")
             return
-        self.head_seq, last = head.seq, self.next_seq - 1
+        self.head_seq = head.seq
         if not isinstance(head.seq, int) or head.seq < last:
             self.add(Kind.ALTERED, None, "head", f"it names row {head.seq} as the last, which is row {last}")
         elif head.seq > last:
@@ -146,6 +201,16 @@ class _Walk:
 
     def add(self, kind: Kind, seq: object, field: str, message: str) -> None:
         self.report.add(kind, self.part.stream, seq, field, message)
+
+
+def _account_for_redactions(report: Report) -> None:
+    """A payload that is gone is redacted where the chain says so, and a finding where it does not."""
+    for stream, seqs in sorted(report.missing.items()):
+        for seq in sorted(seqs):
+            if (stream, seq) in report.justified:
+                report.redacted += 1
+            else:
+                report.add(Kind.PAYLOAD_MISSING, stream, seq, "payload", _UNACCOUNTED)
 
 
 def _find_lonely_payloads(connection: BaseDatabaseWrapper, report: Report, walks: dict[str, _Walk]) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from memadmin.audit import checkpoints, log
+from memadmin.jobs import queue
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
-from memadmin.lifecycle import embedding, nightly, publication, restoring, runs
+from memadmin.lifecycle import embedding, nightly, publication, restoring, runs, sealing
 from memadmin.lifecycle.inference import jobs as inference
 from memadmin.lifecycle.inference import summaries
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.nightly import Place
 from memadmin.lifecycle.stepping import advance, help_along
+from memadmin.store import quarantine, suppression
 from memadmin.store.models import Archived
 
 
@@ -87,6 +90,32 @@ def put_back_of_user(job: JobView, *, now: datetime) -> Step:
 def infer(job: JobView, *, now: datetime) -> Step:
     """One strategy on one working memory."""
     return inference.infer_step(job, now=now)
+
+
+@every_minute
+def start_sealing(*, now: datetime) -> None:
+    """Queue the job when entries wait to be sealed or anchored."""
+    if sealing.is_due(now=now):
+        queue.enqueue(sealing.SEAL, requested_by=sealing.ACTOR, now=now)
+
+
+@job(sealing.SEAL)
+def seal(job: JobView, *, now: datetime) -> Step:
+    """Some of the entries that wait; when none are left, a checkpoint outside the database."""
+    sealed = log.seal(actor=sealing.ACTOR, now=now)
+    if not sealed and checkpoints.is_due(now=now):
+        checkpoints.write(actor=sealing.ACTOR, now=now)
+    return Step(finished=not sealed, done=job.done + sealed)
+
+
+@scheduled(sealing.HOURLY, default_cron="7 * * * *")
+@job(sealing.HOURLY)
+def account(job: JobView, *, now: datetime) -> Step:
+    """Note what containers hold by now, and let go of what is suppressed or set aside no longer."""
+    changed = sealing.summarise(now=now)
+    suppression.let_lapse(actor=sealing.HOURLY_ACTOR, now=now)
+    dropped = quarantine.drop_expired(actor=sealing.HOURLY_ACTOR, now=now)
+    return Step(finished=not dropped, done=job.done + changed + dropped)
 
 
 @every_minute

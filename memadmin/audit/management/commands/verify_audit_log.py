@@ -2,14 +2,17 @@ import json
 import sys
 from argparse import ArgumentParser
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any, NoReturn
 
+from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError, connection
 from rich.console import Console
 from rich.progress import Progress
 
 from memadmin.audit import verification
+from memadmin.audit.anchors import AnchorsUnusable
 from memadmin.audit.models import AuditHead
 from memadmin.audit.verification import Kind, Report
 
@@ -20,10 +23,6 @@ WORDS = {
     Kind.PAYLOAD_MISSING: "payload missing",
     Kind.PROTECTION_MISSING: "protection missing",
 }
-NOT_PINNED = (
-    "Tail: not pinned. There are no checkpoints outside the database yet, so a tail cut off together with its head row would not show. "
-    "Keep the last hash somewhere else and compare."
-)
 
 
 class Command(BaseCommand):
@@ -31,11 +30,14 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # a fault elsewhere must not keep anybody from verifying
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--anchors", metavar="FOLDER", help="the folder of the signed checkpoints; without it the one of the settings")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, **options: Any) -> None:
         try:
-            report = self.verify()
+            report = self.verify(Path(options["anchors"] or settings.AUDIT_ANCHORS))
+        except AnchorsUnusable as problem:
+            self.give_up(str(problem), options["json"])
         except verification.NotInstalled:
             self.give_up("This database has no audit log yet: run `python3 manage.py migrate`.", options["json"])
         except DatabaseError as error:
@@ -44,12 +46,12 @@ class Command(BaseCommand):
         if report.exit_code:
             raise SystemExit(int(report.exit_code))
 
-    def verify(self) -> Report:
+    def verify(self, anchors: Path) -> Report:
         with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
             task = progress.add_task("Verifying", total=None)
             if not progress.disable:
                 progress.update(task, total=sum(AuditHead.objects.values_list("seq", flat=True)))
-            return verification.verify(connection, on_progress=lambda rows: progress.advance(task, rows))
+            return verification.verify(connection, anchors=anchors, on_progress=lambda rows: progress.advance(task, rows))
 
     def give_up(self, message: str, as_json: bool) -> NoReturn:
         if as_json:
@@ -69,11 +71,30 @@ def _as_json(report: Report) -> str:
             "result": _result(report),
             "exit_code": int(report.exit_code),
             "tail_pinned": report.tail_pinned,
+            "unanchored": report.unanchored,
+            "redacted": report.redacted,
+            "checkpoints": report.anchors.lines,
+            "root_key": report.anchors.root_key,
+            "restored": report.anchors.restored,
             "streams": [asdict(part) for part in report.streams],
             "found": {WORDS[kind]: number for kind, number in sorted(report.found.items())},
             "findings": [asdict(each) | {"kind": WORDS[each.kind]} for each in report.findings],
         }
     )
+
+
+def _anchoring(report: Report) -> list[str]:
+    known = report.anchors
+    if not known.lines:
+        return ["Tail: not pinned. There are no checkpoints outside the database, so a tail cut off with its head row would not show."]
+    pinned = "pinned to the last row" if report.tail_pinned else f"{report.unanchored:,} rows since the last checkpoint are not pinned yet"
+    lines = [f"Tail: {pinned}. {known.lines:,} checkpoints, the last one of {known.at}, first signed with the key {known.root_key}."]
+    lines += [
+        f"Restored: {each['stream']} was put back to row {each['kept']} and lost the rows to {each['lost_to']}." for each in known.restored
+    ]
+    if report.redacted:
+        lines.append(f"Redacted: {report.redacted:,} payloads, each accounted for.")
+    return lines
 
 
 def _as_lines(report: Report) -> list[str]:
@@ -88,7 +109,7 @@ def _as_lines(report: Report) -> list[str]:
     if unsaid:
         lines.append(f"... and {unsaid:,} more")
     lines.append("Protection: some triggers are missing or changed." if report.found[Kind.PROTECTION_MISSING] else "Protection: in place.")
-    lines.append(NOT_PINNED)
+    lines += _anchoring(report)
     lines.append(
         f"The log is {_result(report)}." if not report.exit_code else f"NOT WHOLE: {_result(report)}, {report.found.total():,} findings."
     )
