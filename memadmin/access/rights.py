@@ -12,6 +12,7 @@ class Right(TextChoices):
     MEMORY_READ_TEXT = "memory.read_text", "read the text of memories and sessions"
     MEMORY_PIN = "memory.pin", "pin and unpin memories and sessions"
     FEEDBACK_RECORD = "feedback.record", "record what an agent forgot or got wrong, and find the eviction behind it"
+    MEMORY_DELETE = "memory.delete", "delete single sessions and memories"
     POLICY_VIEW = "policy.view", "see retention policies"
     POLICY_EDIT = "policy.edit", "edit and preview retention policies"
     POLICY_PUBLISH = "policy.publish", "publish and roll back retention policies"

@@ -18,7 +18,7 @@ class Role(TextChoices):
 _LISTS = frozenset({Right.CONTAINER_VIEW, Right.SUBJECT_VIEW, Right.MEMORY_VIEW, Right.POLICY_VIEW, Right.RUN_VIEW})
 
 RIGHTS: dict[Role, frozenset[Right]] = {
-    Role.SUPPORT: _LISTS | {Right.MEMORY_READ_TEXT, Right.MEMORY_PIN, Right.FEEDBACK_RECORD},
+    Role.SUPPORT: _LISTS | {Right.MEMORY_READ_TEXT, Right.MEMORY_DELETE, Right.MEMORY_PIN, Right.FEEDBACK_RECORD},
     # A policy editor judges victims by id, age, score, tokens and reason; the text stays closed.
     Role.POLICY_EDITOR: _LISTS
     | {
@@ -34,6 +34,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
     Role.COMPLIANCE: _LISTS
     | {
         Right.MEMORY_READ_TEXT,
+        Right.MEMORY_DELETE,
         Right.ERASURE_VIEW,
         Right.ERASURE_INTAKE,
         Right.ERASURE_REVIEW,

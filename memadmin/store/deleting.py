@@ -14,9 +14,11 @@ from django.db.models import F
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
+from memadmin.store import counters
 from memadmin.store.models import Archived, Container, HistoryEntry, ItemType, LongTermMemory, Session, WorkingMemory
 from memadmin.store.models.memories import Item
 from memadmin.store.removal import ByHand, remove_archived, remove_by_hand
+from memadmin.store.text import says_something
 
 AT_ONCE = 5_000
 MODELS: dict[ItemType, type[Item]] = {
@@ -40,6 +42,46 @@ def delete_item(item_type: ItemType, item: Item, *, actor: str, now: datetime, r
     payload = {"reason": reason} if reason else None
     target = f"{item_type}/{item.uid}"
     log.append(Action.ITEM_DELETED, actor=actor, target=target, at=now, counts={"pinned": gone.pinned}, payload=payload)
+
+
+class Pinned(Exception):
+    """A pinned item is only deleted with force, and with a reason."""
+
+
+@transaction.atomic
+def delete_session(
+    session: Session, *, actor: str, now: datetime, with_messages: bool, force: bool = False, reason: str = ""
+) -> tuple[int, int]:
+    """Delete a session, with its messages or without; return how many working memories went along, and how many stay without it.
+
+    Held ones stay. Without `force` and a reason a pinned session stays too. Raises Pinned and NothingDeleted.
+    """
+    counters.lock([session.subject_id])
+    _check_pin(session, force=force, reason=reason)
+    working = WorkingMemory.objects.filter(session=session)
+    ids = list(working.order_by("id").values_list("pk", flat=True))
+    gone = _remove(ItemType.WORKING, ids).items if with_messages else 0
+    if not remove_by_hand(ItemType.SESSION, [session.pk]).items:
+        raise NothingDeleted("This is held for a legal reason, or it is gone already.")
+    counts = {"pinned": int(session.pinned), "working": gone, "working_left": len(ids) - gone}
+    target = f"{ItemType.SESSION}/{session.uid}"
+    log.append(Action.ITEM_DELETED, actor=actor, target=target, at=now, counts=counts, payload={"reason": reason} if reason else None)
+    return gone, len(ids) - gone
+
+
+@transaction.atomic
+def delete_memory(memory: LongTermMemory, *, actor: str, now: datetime, force: bool = False, reason: str = "") -> None:
+    """Delete one long-term memory. Without `force` and a reason a pinned one stays. Raises Pinned and NothingDeleted."""
+    counters.lock([memory.subject_id])
+    _check_pin(memory, force=force, reason=reason)
+    delete_item(ItemType.LONG_TERM, memory, actor=actor, now=now, reason=reason)
+
+
+def _check_pin(item: Session | LongTermMemory, *, force: bool, reason: str) -> None:
+    """Look at the pin as it is now that nobody else moves it."""
+    item.pinned = bool(type(item)._default_manager.filter(pk=item.pk).values_list("pinned", flat=True).first())
+    if item.pinned and not (force and says_something(reason)):
+        raise Pinned("This is pinned. To delete it nevertheless, say so and give a reason.")
 
 
 @transaction.atomic

@@ -1,0 +1,122 @@
+"""Deleting one session or one memory by hand. It asks first: a pinned one for a reason, a session also what becomes of its messages."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django import forms
+from django.db.models import Sum
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from memadmin.access.actors import actor_of
+from memadmin.access.visibility import visible_memories, visible_sessions
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, leave_to, notice, problem, wants_part
+from memadmin.store import deleting
+from memadmin.store.models import LongTermMemory, Session, WorkingMemory
+from memadmin.store.text import clean
+
+LONGEST_REASON = 1_000
+MESSAGES = {"leave": "Leave them", "delete": "Delete them too"}
+
+
+class DeleteForm(forms.Form):
+    """The answer to the question. `messages` is only asked of a session that has some; pinned items need the other two."""
+
+    messages = forms.ChoiceField(choices=MESSAGES.items(), required=False, widget=forms.RadioSelect)
+    force = forms.BooleanField(required=False)
+    reason = forms.CharField(required=False, max_length=LONGEST_REASON, widget=forms.Textarea(attrs={"rows": 3}))
+
+    def __init__(self, *args: Any, pinned: bool, asks: bool, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["messages"].required = asks
+        self.fields["force"].required = self.fields["reason"].required = pinned
+        self.fields["messages"].error_messages["required"] = "Say what becomes of its messages."
+        self.fields["force"].error_messages["required"] = "It is pinned: tick this if it shall go all the same."
+        self.fields["reason"].error_messages["required"] = "It is pinned: say why it shall go all the same."
+
+    def clean_reason(self) -> str:
+        return clean(self.cleaned_data["reason"]).strip()
+
+
+@require_POST
+@may("memory.delete")
+def session_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
+    session = get_object_or_404(visible_sessions(request.user).select_related("subject"), uid=uid)
+    sums = WorkingMemory.objects.of_session(session).aggregate(messages=Sum("message_count"))
+    working, back = WorkingMemory.objects.of_session(session).count(), reverse("pages:user-sessions", args=[session.subject.uid])
+
+    def act(answer: dict[str, Any]) -> str:
+        given = {"force": answer["force"], "reason": answer["reason"], "with_messages": answer["messages"] == "delete"}
+        gone, left = deleting.delete_session(session, actor=actor_of(request.user), now=timezone.now(), **given)
+        return f"The session is deleted{_along(gone, left)}."
+
+    about = {
+        "what": "session",
+        "consequence": "This session is deleted for good. There is no copy in the archive; memories made from it and history stay.",
+        "working": working,
+        "messages": sums["messages"] or 0,
+        "cancel": reverse("pages:session-detail", args=[session.uid]),
+    }
+    return _asked(request, session, act, about=about, back=back)
+
+
+@require_POST
+@may("memory.delete")
+def memory_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
+    memory = get_object_or_404(visible_memories(request.user).select_related("subject"), uid=uid)
+
+    def act(answer: dict[str, Any]) -> str:
+        given = {"force": answer["force"], "reason": answer["reason"]}
+        deleting.delete_memory(memory, actor=actor_of(request.user), now=timezone.now(), **given)
+        return "The memory is deleted."
+
+    about = {
+        "what": "memory",
+        "consequence": "This memory is deleted for good. There is no copy in the archive; its history stays.",
+        "working": 0,
+        "cancel": reverse("pages:memory-detail", args=[memory.uid]),
+    }
+    return _asked(request, memory, act, about=about, back=reverse("pages:user-memories", args=[memory.subject.uid]))
+
+
+def _asked(
+    request: PersonRequest, item: Session | LongTermMemory, act: Callable[[dict[str, Any]], str], *, about: dict[str, Any], back: str
+) -> HttpResponse:
+    """Ask; ask again with 422 where the answer is not whole; then delete."""
+    answered = request.POST.get("sure") == "yes"
+    form = DeleteForm(request.POST if answered else None, pinned=item.pinned, asks=bool(about["working"]))
+    if not answered or not form.is_valid():
+        return _question(request, item, form, about=about)
+    try:
+        said = act(form.cleaned_data)
+    except deleting.Pinned:
+        item.pinned = True  # this very moment: the next question asks for force and a reason
+        return _question(request, item, DeleteForm(request.POST, pinned=True, asks=bool(about["working"])), about=about)
+    except deleting.NothingDeleted as error:
+        problem(request, str(error))
+        return redirect(back)
+    notice(request, said)
+    return leave_to(request, back) if wants_part(request) else redirect(back)
+
+
+def _question(request: PersonRequest, item: Session | LongTermMemory, form: DeleteForm, *, about: dict[str, Any]) -> HttpResponse:
+    context = {"item": item, "form": form, "about": about, "choices": MESSAGES}
+    return render(request, "components/delete.html", context, status=422 if form.is_bound else 200)
+
+
+def _along(gone: int, left: int) -> str:
+    if gone:
+        kept = f"; {left:,} {'is held and stays' if left == 1 else 'are held and stay'}" if left else ""
+        return f", with {_counted(gone)} of it{kept}"
+    return f". {_counted(left).capitalize()} of it {'stays' if left == 1 else 'stay'} without it" if left else ""
+
+
+def _counted(number: int) -> str:
+    return "1 working memory" if number == 1 else f"{number:,} working memories"
