@@ -33,3 +33,4 @@ class Right(TextChoices):
     IMPORT_MAKE = "import.make", "import memories"
     PERSON_MANAGE = "person.manage", "manage people and their roles"
     TOKEN_MANAGE = "token.manage", "make and revoke API tokens"
+    WEBHOOK_MANAGE = "webhook.manage", "make, pause and delete webhooks"

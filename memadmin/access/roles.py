@@ -64,6 +64,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
             Right.IMPORT_MAKE,
             Right.PERSON_MANAGE,
             Right.TOKEN_MANAGE,
+            Right.WEBHOOK_MANAGE,
         }
     ),
 }

@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from django.shortcuts import get_object_or_404
 
 from memadmin.access.models import Person
-from memadmin.access.principals import Principal, may_use
+from memadmin.access.principals import Principal
 from memadmin.store.models import Archived, Container, Feedback, HistoryEntry, LongTermMemory, Pin, Session, Subject, WorkingMemory
 from memadmin.store.querysets import (
     ContainerQuerySet,
@@ -32,13 +32,25 @@ Rows = TypeVar("Rows", bound="QuerySet[Any]")
 def visible_containers(person: Viewer) -> ContainerQuerySet:
     """Return the containers this viewer may see; none for somebody who is not signed in or no longer active."""
     if isinstance(person, Principal):
-        return Container.objects.filter(pk__in=[row.pk for row in Container.objects.standing() if may_use(person, row)])
+        return _usable(person)
     if not isinstance(person, Person) or not person.is_active:
         return Container.objects.none()
     if person.all_containers:
         return Container.objects.all()
     listed = Person.containers.through.objects.filter(person=person.pk).values("container")
     return Container.objects.filter(pk__in=listed)
+
+
+def _usable(principal: Principal) -> ContainerQuerySet:
+    """Say `principals.may_use` of every container at once, which a test holds equal."""
+    rows: ContainerQuerySet = Container.objects.standing()
+    if principal.tenancy and principal.tenant is None:
+        return rows.none()
+    if principal.tenant is not None:
+        rows = rows.filter(tenant=principal.tenant)
+    if principal.containers is not None:
+        return rows.filter(pk__in=principal.containers)
+    return rows if principal.all_access else rows.open_to(principal.name, principal.backend_roles)
 
 
 def within(person: Viewer, rows: Rows, *, field: str = "container") -> Rows:

@@ -17,11 +17,12 @@ DRAINED = 4 * 1024 * 1024
 
 def read_json(request: HttpRequest) -> dict[str, Any] | None:
     """Return the JSON object of the body, or None where there is no body. Raises Refused."""
-    raw = _read(request)
+    raw = read_body(request)
     return decode(raw).record if raw.strip() else None
 
 
-def _read(request: HttpRequest) -> bytes:
+def read_body(request: HttpRequest) -> bytes:
+    """Return the bytes of the body. Raises Refused."""
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise Refused("encoding", "a compressed body is not read; send it plain")
     length = request.headers.get("Content-Length", "")

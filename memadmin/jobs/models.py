@@ -80,10 +80,11 @@ class Heartbeat(models.Model):
 
 
 class Schedule(models.Model):
-    """When a kind of job is started by the clock. Cron times are UTC."""
+    """When a kind of job is started by the clock. Cron times are UTC. With `interval_hours` it starts so often, whatever its times say."""
 
     kind = models.CharField(max_length=100, primary_key=True)
     cron = models.CharField(max_length=100)
+    interval_hours = models.PositiveSmallIntegerField(null=True)
     enabled = models.BooleanField(default=True)
     next_run_at = models.DateTimeField()
     last_run_at = models.DateTimeField(null=True)

@@ -74,6 +74,7 @@ class MinuteFunction(Protocol):
 HANDLERS: dict[str, Handler] = {}
 EVERY_MINUTE: list[MinuteFunction] = []
 CRONS: dict[str, str] = {}  # kind -> the times a new installation starts with; afterwards the row in Schedule counts
+INTERVALS: dict[str, str] = {}  # kind -> the setting that, changed from its default, says every how many hours it starts
 
 
 def job(kind: str, *, max_attempts: int = 5, on_failed: FailureFunction | None = None) -> Callable[[StepFunction], StepFunction]:
@@ -97,11 +98,16 @@ def every_minute(function: MinuteFunction) -> MinuteFunction:
     return function
 
 
-def scheduled(kind: str, *, default_cron: str) -> Callable[[StepFunction], StepFunction]:
-    """Let the clock start this kind, at the times of `default_cron` (UTC) until somebody changes them."""
+def scheduled(kind: str, *, default_cron: str, interval: str = "") -> Callable[[StepFunction], StepFunction]:
+    """Let the clock start this kind, at the times of `default_cron` (UTC) until somebody changes them.
+
+    `interval` names a setting in hours: while it has not its default, it counts instead of the times.
+    """
 
     def register(step: StepFunction) -> StepFunction:
         schedule(kind, default_cron)
+        if interval:
+            INTERVALS[kind] = interval
         return step
 
     return register

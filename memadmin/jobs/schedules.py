@@ -1,7 +1,8 @@
 """When the clock starts what. The rows are data: the apps give their first times, people change them.
 
 A due schedule is started by whoever moves its `next_run_at` first. A slot that was missed is made good once; one that was run is
-never run again, though the clock be set back.
+never run again, though the clock be set back. Where a setting says every how many hours a kind starts, the hours are counted from its last
+start and its times are not looked at.
 """
 
 import logging
@@ -17,6 +18,7 @@ from memadmin.jobs import cron as cron_times
 from memadmin.jobs import heartbeat, queue, registry
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.models import Job, Schedule
+from memadmin.store import configuration
 
 logger = logging.getLogger(__name__)
 TICK_NAME = "memadmin-tick"
@@ -42,11 +44,23 @@ def ensure(*, now: datetime) -> None:
 
 def start_due(*, now: datetime) -> None:
     """Queue a job for each enabled schedule whose time has come."""
+    follow_settings(now=now)
     for schedule in Schedule.objects.filter(enabled=True, kind__in=registry.HANDLERS).order_by("kind"):
         try:
             _start_if_due(schedule, now=now)
         except InvalidCron:  # written past `change`; the others must run
             logger.error("schedule %s: its times cannot be read, nothing is started", schedule.kind)
+
+
+@transaction.atomic
+def follow_settings(*, now: datetime) -> None:
+    """Let schedules take over the hours that a setting has been given meanwhile. What would have run before now is not made good."""
+    for kind in registry.INTERVALS:
+        hours = _interval(kind)
+        for schedule in Schedule.objects.select_for_update().filter(kind=kind).exclude(interval_hours=hours):
+            schedule.interval_hours = hours
+            schedule.next_run_at = _following(schedule, now)
+            schedule.save(update_fields=["interval_hours", "next_run_at"])
 
 
 def next_run(kind: str, *, now: datetime) -> datetime | None:
@@ -97,9 +111,9 @@ def run_now(kind: str, *, actor: str, now: datetime) -> Job:
 
 
 def _start_if_due(schedule: Schedule, *, now: datetime) -> None:
-    if schedule.next_run_at > cron_times.next_after(schedule.cron, now + CLOCK_MAY_DIFFER):
+    if schedule.next_run_at > _next_after(schedule, now + CLOCK_MAY_DIFFER):
         logger.warning("schedule %s: a wrong clock had put its next run too far ahead", schedule.kind)
-        _as_seen(schedule).update(next_run_at=cron_times.next_after(schedule.cron, now))
+        _as_seen(schedule).update(next_run_at=_next_after(schedule, now))
     elif schedule.next_run_at <= now:
         _start(schedule, now=now)
 
@@ -120,7 +134,22 @@ def _as_seen(schedule: Schedule) -> QuerySet[Schedule]:
 def _following(schedule: Schedule, now: datetime) -> datetime:
     """Return the first time after now that is also after the last run: the clock may have been set back over it."""
     last = schedule.last_run_at or now
-    return cron_times.next_after(schedule.cron, max(now, last) if last <= now + CLOCK_MAY_DIFFER else now)
+    return _next_after(schedule, max(now, last) if last <= now + CLOCK_MAY_DIFFER else now)
+
+
+def _next_after(schedule: Schedule, moment: datetime) -> datetime:
+    """Return the first time of the schedule later than a moment: by its hours, counted from its last start, else by its times."""
+    if schedule.interval_hours is None:
+        return cron_times.next_after(schedule.cron, moment)
+    start, step = min(schedule.last_run_at or moment, moment), timedelta(hours=schedule.interval_hours)
+    return start + step * ((moment - start) // step + 1)
+
+
+def _interval(kind: str) -> int | None:
+    """Return every how many hours a kind starts, None where its times count: the setting has its default, or there is none."""
+    key = registry.INTERVALS.get(kind)
+    hours = configuration.value(key) if key else None
+    return None if key is None or hours == configuration.REGISTRY[key].default else hours
 
 
 def _times(schedule: Schedule) -> dict[str, object]:
@@ -136,4 +165,6 @@ def _locked(kind: str, *, now: datetime) -> Schedule:
 def _new(kind: str, *, now: datetime) -> Schedule:
     if kind not in registry.CRONS:
         raise registry.UnknownKind(kind)
-    return Schedule(kind=kind, cron=registry.CRONS[kind], next_run_at=cron_times.next_after(registry.CRONS[kind], now))
+    schedule = Schedule(kind=kind, cron=registry.CRONS[kind], interval_hours=_interval(kind))
+    schedule.next_run_at = _next_after(schedule, now)
+    return schedule

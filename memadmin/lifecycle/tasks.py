@@ -45,7 +45,7 @@ def beside(job: JobView, *, now: datetime) -> Step:
     return Step(finished=ended, done=run.cursor, total=run.planned)
 
 
-@scheduled("nightly", default_cron="0 3 * * *")
+@scheduled("nightly", default_cron="0 3 * * *", interval="retention_job_interval_hours")
 @job("nightly", on_failed=night_failed)
 def tonight(job: JobView, *, now: datetime) -> Step:
     """One step of the night: plan a container, evict a batch, or drop what has had its day."""

@@ -42,6 +42,7 @@ NAVIGATION = (
     NavEntry("Audit", "scroll-text", "audit-list", Right.AUDIT_VIEW, ("audit",)),
     NavEntry("People", "users", "person-list", Right.PERSON_MANAGE, ("person",)),
     NavEntry("API tokens", "lock", "token-list", Right.TOKEN_MANAGE, ("token",)),
+    NavEntry("Webhooks", "link", "webhook-list", Right.WEBHOOK_MANAGE, ("webhook",)),
     NavEntry("Settings", "settings", "setting-list", Right.SETTING_VIEW, ("setting",)),
     NavEntry("Help", "circle-question-mark", "help", None, ("help",)),
 )

@@ -139,7 +139,7 @@ def _detail(
     standing = standing_of(request.user, memory.subject.uid)
     may_read = request.user.may(Right.MEMORY_READ_TEXT)
     pin = Pin.objects.filter(target_uid=memory.uid, subject=memory.subject_id).first()
-    history = list(visible_history(request.user).of_memory(memory.uid).newest_first()[: HISTORY_SHOWN + 1])
+    history = list(visible_history(request.user).of_memory(memory).newest_first()[: HISTORY_SHOWN + 1])
     actors = [entry.actor for entry in history] + ([pin.actor] if pin else [])
     context = {
         "memory": memory,

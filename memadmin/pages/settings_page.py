@@ -40,6 +40,7 @@ def setting_change(request: PersonRequest, key: str) -> HttpResponse:
         configuration.change(key, raw, actor=actor_of(request.user), now=timezone.now())
     except InvalidSetting as error:
         return _page(request, errors={key: str(error)}, given={key: raw}, status=422)
+    schedules.follow_settings(now=timezone.now())
     notice(request, f"{REGISTRY[key].title} is changed.")
     return redirect("pages:setting-list")
 

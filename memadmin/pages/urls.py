@@ -33,6 +33,7 @@ from memadmin.pages import (
     settings_page,
     spared,
     tokens,
+    webhooks,
     whatif,
 )
 
@@ -134,5 +135,11 @@ urlpatterns = [
     path("tokens/new/", tokens.token_new, name="token-new"),
     path("tokens/create/", tokens.token_create, name="token-create"),
     path("tokens/<uuid:uid>/revoke/", tokens.token_revoke, name="token-revoke"),
+    path("webhooks/", webhooks.webhook_list, name="webhook-list"),
+    path("webhooks/new/", webhooks.webhook_new, name="webhook-new"),
+    path("webhooks/create/", webhooks.webhook_create, name="webhook-create"),
+    path("webhooks/<uuid:uid>/", webhooks.webhook_detail, name="webhook-detail"),
+    path("webhooks/<uuid:uid>/switch/", webhooks.webhook_switch, name="webhook-switch"),
+    path("webhooks/<uuid:uid>/delete/", webhooks.webhook_delete, name="webhook-delete"),
     path("audit/", auditing.audit_list, name="audit-list"),
 ]

@@ -143,7 +143,7 @@ REGISTRY = {
         SettingSpec(
             "retention_job_interval_hours",
             "Hours between retention jobs",
-            "Kept for clients that set it. When the nightly run starts is said by its schedule.",
+            "24: the nightly run starts at the times of its schedule. Any other number counts instead, from its last start.",
             24,
             1,
             168,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, Self
@@ -17,7 +18,7 @@ from memadmin.store.scoring import score_expression
 from retention.rules import RelevanceRule
 
 if TYPE_CHECKING:
-    from memadmin.store.models import Container, Session, Subject
+    from memadmin.store.models import Container, LongTermMemory, Session, Subject
 
 
 # What programs write where nobody gave a reason, and words that any pin could have.
@@ -30,12 +31,25 @@ NO_REASONS = (
 
 def with_uids(model: type[models.Model], uids: Iterable[UUID]) -> models.QuerySet[Any]:
     """Return the rows of a table with these uids, any number of them."""
-    return model._default_manager.filter(_uid_among(model, uids))
+    return model._default_manager.filter(pk__in=_keys_of(model, uids))
 
 
-def _uid_among(model: type[models.Model], uids: Iterable[UUID]) -> RawSQL:
-    condition, parameters = uid_list(f"{model._meta.db_table}.uid", uids)
-    return RawSQL(condition, parameters, output_field=models.BooleanField())
+def _keys_of(model: type[models.Model], uids: Iterable[UUID]) -> RawSQL:
+    """Return a query of its own: a table that is named in raw SQL may have another name around it."""
+    condition, parameters = uid_list("uid", uids)
+    return RawSQL(f"SELECT id FROM {model._meta.db_table} WHERE {condition}", parameters)
+
+
+_OPEN_TO = {  # parameters: the name, and the roles twice
+    "postgresql": "SELECT id FROM store_container WHERE owner->>'name' = %s OR CASE "
+    "WHEN jsonb_typeof(backend_roles) = 'array' AND backend_roles <> '[]' THEN backend_roles ?| %s::text[] "
+    "WHEN jsonb_typeof(owner->'backend_roles') = 'array' THEN owner->'backend_roles' ?| %s::text[] END",
+    "sqlite": "SELECT c.id FROM store_container AS c WHERE json_extract(c.owner, '$.name') = %s OR CASE "
+    "WHEN json_type(c.backend_roles) = 'array' AND json_array_length(c.backend_roles) > 0 "
+    "THEN EXISTS (SELECT 1 FROM json_each(c.backend_roles) AS own JOIN json_each(%s) AS given ON own.value = given.value) "
+    "WHEN json_type(c.owner, '$.backend_roles') = 'array' "
+    "THEN EXISTS (SELECT 1 FROM json_each(c.owner, '$.backend_roles') AS own JOIN json_each(%s) AS given ON own.value = given.value) END",
+}
 
 
 class ContainerQuerySet(models.QuerySet[Any]):
@@ -51,6 +65,11 @@ class ContainerQuerySet(models.QuerySet[Any]):
     def standing(self) -> Self:
         """Those that nobody has deleted."""
         return self.filter(deleted_at__isnull=True)
+
+    def open_to(self, name: str, roles: Iterable[str]) -> Self:
+        """Those of an owner of this name, and those of a role: their own roles decide, else, where they name none, their owner's."""
+        given = sorted(roles) if connection.vendor == "postgresql" else json.dumps(sorted(roles))
+        return self.filter(pk__in=RawSQL(_OPEN_TO[connection.vendor], [name, given, given]))
 
 
 class SubjectQuerySet(models.QuerySet[Any]):
@@ -90,7 +109,7 @@ class ItemQuerySet(models.QuerySet[Any]):
         return self.filter(subject=subject)
 
     def with_uids(self, uids: Iterable[UUID]) -> Self:
-        return self.filter(_uid_among(self.model, uids))
+        return self.filter(pk__in=_keys_of(self.model, uids))
 
 
 class PinnableQuerySet(ItemQuerySet):
@@ -181,8 +200,9 @@ class WorkingQuerySet(ItemQuerySet):
 
 
 class HistoryQuerySet(ItemQuerySet):
-    def of_memory(self, uid: UUID) -> Self:
-        return self.filter(memory_uid=uid)
+    def of_memory(self, memory: LongTermMemory) -> Self:
+        """The entries of the memory's own user. Anybody who writes history can name any uid; what is said elsewhere says nothing of it."""
+        return self.filter(memory_uid=memory.uid, subject=memory.subject_id)
 
     def newest_first(self) -> Self:
         return self.order_by(F("created_at").desc(nulls_last=True), "-id")

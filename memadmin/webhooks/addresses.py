@@ -1,4 +1,7 @@
-"""Where a webhook may go. Whoever subscribes must not make us knock at the doors of our own network."""
+"""Where a webhook may go. Whoever subscribes must not make us knock at the doors of our own network.
+
+An installation may open private networks. Link-local addresses, where clouds hand out keys, stay closed all the same.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,11 @@ import ipaddress
 import socket
 
 from django.conf import settings
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
+# Where clouds answer any process with the machine's own keys, beside the link-local addresses.
+METADATA = {ipaddress.ip_address(text) for text in ("100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::254")}
 
 
 class ForbiddenAddress(Exception):
@@ -29,6 +37,16 @@ def address_of(host: str, port: int) -> str:
 
 
 def _is_allowed(address: str) -> bool:
-    parsed = ipaddress.ip_address(address)
-    mapped = getattr(parsed, "ipv4_mapped", None) or parsed
-    return settings.WEBHOOKS_TO_PRIVATE_NETWORKS or (mapped.is_global and not mapped.is_multicast)
+    end = _end_of(ipaddress.ip_address(address))
+    if end.is_link_local or end.is_multicast or end in METADATA:
+        return False
+    return settings.WEBHOOKS_TO_PRIVATE_NETWORKS or end.is_global
+
+
+def _end_of(address: Address) -> Address:
+    """Return the IPv4 address that an IPv6 one stands for, where it stands for one."""
+    if isinstance(address, ipaddress.IPv4Address):
+        return address
+    if address in NAT64:
+        return ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+    return address.ipv4_mapped or address.sixtofour or address

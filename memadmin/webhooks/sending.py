@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import ssl
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
@@ -18,7 +20,8 @@ from memadmin.webhooks.addresses import ForbiddenAddress, address_of
 from memadmin.webhooks.models import Delivery, State, Subscription
 
 ACTOR = "job/webhooks"
-TIMEOUT = 5.0  # seconds
+TIMEOUT = 5.0  # seconds, of each wait for the network
+DEADLINE = 15.0  # seconds, of an attempt
 WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 30, 120, 360, 720, 1440))  # after each attempt; then it is given up
 SIGNATURE = "X-Memadmin-Signature"
 
@@ -69,13 +72,19 @@ def _post(subscription: Subscription, body: bytes, *, event: str, uid: str, now:
     try:
         address = address_of(host, parts.port or (443 if parts.scheme == "https" else 80))
         url = httpx2.URL(subscription.url).copy_with(host=address)
-        with (
-            httpx2.Client(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=ssl.create_default_context()) as client,
-            client.stream("POST", url, content=body, headers=headers, extensions={"sni_hostname": host}) as response,
-        ):
-            return response.status_code, ""
-    except (httpx2.HTTPError, httpx2.InvalidURL, ForbiddenAddress) as problem:
+        return asyncio.run(_status_of(url, body, headers=headers, host=host)), ""
+    except (httpx2.HTTPError, httpx2.InvalidURL, ForbiddenAddress, TimeoutError) as problem:
         return None, type(problem).__name__
+
+
+async def _status_of(url: httpx2.URL, body: bytes, *, headers: Mapping[str, str], host: str) -> int:
+    """Send, and return the status of the answer. Raises TimeoutError: an answer that trickles in byte by byte meets no other limit."""
+    async with (
+        asyncio.timeout(DEADLINE),
+        httpx2.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=ssl.create_default_context()) as client,
+        client.stream("POST", url, content=body, headers=headers, extensions={"sni_hostname": host}) as response,
+    ):
+        return response.status_code
 
 
 @transaction.atomic

@@ -10,13 +10,15 @@ from datetime import datetime
 from urllib.parse import urlsplit
 
 from django.db import transaction
+from django.db.models import Count, OuterRef, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditHead, Stream
 from memadmin.store.models import Container
 from memadmin.webhooks import addresses
-from memadmin.webhooks.models import Event, Subscription
+from memadmin.webhooks.models import Delivery, Event, State, Subscription
 
 LONGEST_URL = 2000
 _VISIBLE = re.compile(r"[!-~]+")
@@ -68,6 +70,32 @@ def switch(subscription: Subscription, *, enabled: bool, actor: str, now: dateti
     if Subscription.objects.filter(pk=subscription.pk, enabled=not enabled).update(enabled=enabled):
         _log(Action.WEBHOOK_RESUMED if enabled else Action.WEBHOOK_PAUSED, subscription, actor=actor, now=now)
     subscription.refresh_from_db()
+
+
+def within(containers: QuerySet[Container] | None) -> QuerySet[Subscription]:
+    """Return the subscriptions to these containers and no others; None: all there are, those to all containers too."""
+    rows = Subscription.objects.prefetch_related("containers")
+    if containers is None:
+        return rows
+    others = Container.objects.exclude(pk__in=containers)
+    return rows.filter(all_containers=False, containers__in=containers).exclude(containers__in=others).distinct()
+
+
+def summarised(rows: QuerySet[Subscription]) -> QuerySet[Subscription]:
+    """Add what became of the messages: `pending`, `failed`, `last_delivered_at`, and `last_state`, `last_code`, `last_status` of the newest
+    that was tried.
+    """
+    of_one = Delivery.objects.filter(subscription=OuterRef("pk")).order_by("-id")
+    tried = of_one.filter(attempts__gt=0)
+    counted = of_one.order_by().values("subscription").annotate(number=Count("pk")).values("number")
+    return rows.annotate(
+        pending=Coalesce(Subquery(counted.filter(state=State.PENDING)), 0),
+        failed=Coalesce(Subquery(counted.filter(state=State.FAILED)), 0),
+        last_delivered_at=Subquery(of_one.filter(state=State.DELIVERED).values("ended_at")[:1]),
+        last_state=Subquery(tried.values("state")[:1]),
+        last_code=Subquery(tried.values("error_code")[:1]),
+        last_status=Subquery(tried.values("status")[:1]),
+    )
 
 
 def _check(spec: SubscriptionSpec) -> None:

@@ -1,6 +1,11 @@
-import pytest
+from uuid import UUID
 
-from memadmin.access.principals import may_use, owns
+import pytest
+from django.db import connection
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from memadmin.access.principals import Principal, may_use, owns
 from memadmin.access.visibility import visible_containers, visible_memories
 from memadmin.store.models import Container
 from tests.factories import make_container, make_memory
@@ -38,6 +43,35 @@ def test_j6_a_role_shared_with_the_owner_counts_where_the_container_names_none()
 
     assert may_use(bob, owned_by("ana", owner_roles=["cs"]))
     assert not may_use(bob, owned_by("ana", owner_roles=["cs"], roles=["ops"]))
+
+
+NAMES = st.sampled_from(["ana", "bob", None, 7])
+ROLES = st.sampled_from([[], ["cs"], ["ops"], ["cs", "ops"], None])
+OWNERS = st.none() | st.just("ana") | st.fixed_dictionaries({}, optional={"name": NAMES, "backend_roles": ROLES})
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    containers=st.lists(st.tuples(OWNERS, ROLES.filter(lambda roles: roles is not None), st.sampled_from([None, "t1", "t2"])), max_size=6),
+    roles=st.lists(st.sampled_from(["cs", "ops"]), unique=True),
+    tenant=st.sampled_from([None, "t1"]),
+    tenancy=st.booleans(),
+    all_access=st.booleans(),
+)
+def test_the_list_of_containers_is_of_those_that_may_be_used(db, containers, roles, tenant, tenancy, all_access):
+    Container.objects.all()._raw_delete(connection.alias)
+    made = [make_container(owner=owner, backend_roles=own, tenant=of) for owner, own, of in containers]
+    principal = Principal(
+        token=UUID(int=1),
+        name="ana",
+        scopes=frozenset(),
+        backend_roles=frozenset(roles),
+        tenant=tenant,
+        tenancy=tenancy,
+        all_access=all_access,
+    )
+
+    assert list(visible_containers(principal).order_by("id")) == [container for container in made if may_use(principal, container)]
 
 
 def test_a_container_that_the_token_lists_is_open_and_every_other_closed_even_with_all_access():

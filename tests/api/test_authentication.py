@@ -91,6 +91,18 @@ def test_a_token_needs_no_token_against_forgery():
     assert api.post("/_create", {"name": "x"}).status_code == 200
 
 
+@pytest.mark.parametrize("method", ["PUT", "POST", "DELETE", "PATCH"])
+def test_a_verb_on_the_root_is_refused_as_json(method, client):
+    client.handler.enforce_csrf_checks = True
+    _, secret = make_token("ana")
+
+    answer = client.generic(method, "/", b"{}", content_type="application/json", headers={"Authorization": f"Bearer {secret}"})
+
+    assert answer.status_code == 405
+    assert answer.json()["error"].startswith("Incorrect HTTP method for uri [/]")
+    assert client.generic(method, "/").status_code in {302, 405}
+
+
 def test_a_token_does_only_what_its_scopes_say(url):
     reader = api_of("ana", scopes=[Scope.CONTAINER_READ])
 

@@ -3,7 +3,11 @@
 import hashlib
 import hmac
 import json
+import socket
+import threading
+import time
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -236,6 +240,63 @@ def test_no_webhook_reaches_our_own_network(host: str, settings: Any):
 
     with pytest.raises(ForbiddenAddress):
         address_of(host.strip("[]"), 443)
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "169.254.169.254",
+        "[fe80::1]",
+        "[::ffff:169.254.169.254]",
+        "[64:ff9b::a9fe:a9fe]",
+        "[2002:a9fe:a9fe::1]",
+        "100.100.100.200",
+        "[fd00:ec2::254]",
+    ],
+)
+def test_addresses_where_clouds_hand_out_keys_stay_closed_where_private_networks_are_open(host: str, settings: Any):
+    settings.WEBHOOKS_TO_PRIVATE_NETWORKS = True
+
+    with pytest.raises(ForbiddenAddress):
+        address_of(host.strip("[]"), 443)
+    assert address_of("10.0.0.1", 443) == "10.0.0.1"
+
+
+@pytest.mark.parametrize("host", ["64:ff9b::7f00:1", "2002:7f00:1::1"])
+def test_a_private_address_inside_another_form_is_refused(host: str, settings: Any):
+    settings.WEBHOOKS_TO_PRIVATE_NETWORKS = False
+
+    with pytest.raises(ForbiddenAddress):
+        address_of(host, 443)
+
+
+def test_an_answer_that_trickles_in_is_cut_off(settings: Any, monkeypatch: pytest.MonkeyPatch):
+    settings.WEBHOOKS_TO_PRIVATE_NETWORKS = True
+    monkeypatch.setattr(sending, "DEADLINE", 0.4)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=_trickle, args=(server,), daemon=True)
+        thread.start()
+        delivery = _waiting(f"http://localhost:{server.getsockname()[1]}/hook")
+        begun = time.monotonic()
+
+        sending.send(delivery, now=NOON)
+
+        assert time.monotonic() - begun < 3
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts, delivery.error_code) == (State.PENDING, 1, "TimeoutError")
+
+
+def _trickle(server: socket.socket) -> None:
+    line, _ = server.accept()
+    with line, suppress(OSError):
+        for _ in range(100):
+            line.sendall(b"H")
+            time.sleep(0.05)
+
+
+def _waiting(url: str) -> Delivery:
+    subscription = subscribe(url, Event.RUN_FINISHED)
+    return Delivery.objects.create(subscription=subscription, event=Event.RUN_FINISHED, body="{}", created_at=NOON, due_at=NOON)
 
 
 def test_a_host_with_one_private_address_among_public_ones_is_refused(settings: Any, monkeypatch: pytest.MonkeyPatch):

@@ -11,6 +11,7 @@ from memadmin.access.scopes import Scope
 from memadmin.api.opensearch.endpoints import Call, endpoint
 from memadmin.api.opensearch.errors import PARSE, VALIDATION, ApiError, bad_argument
 from memadmin.api.opensearch.fields import object_of, shown
+from memadmin.jobs import schedules
 from memadmin.store import configuration
 from memadmin.store.configuration import REGISTRY, InvalidSetting, SettingSpec
 from memadmin.store.models import Setting
@@ -56,6 +57,7 @@ def put_settings(call: Call) -> dict[str, Any]:
     with transaction.atomic():  # all of them, or none
         for group, given in groups.items():
             answer[group] = _shaped(_changed(call, group, given), flat=call.flag("flat_settings"))
+        schedules.follow_settings(now=call.now)
     return answer
 
 

@@ -6,13 +6,12 @@ import re
 from typing import Any
 
 from django.db import transaction
-from django.http import HttpResponse, JsonResponse
 
 from memadmin.access import tokens
 from memadmin.access.principals import Principal, owns
 from memadmin.access.scopes import Scope
-from memadmin.api.opensearch import configuring, documents, policies
-from memadmin.api.opensearch.endpoints import Call, check_enabled, check_tenant, endpoint
+from memadmin.api.opensearch import configuring, documents, policies, sharing
+from memadmin.api.opensearch.endpoints import Call, WithHeaders, check_enabled, check_tenant, endpoint
 from memadmin.api.opensearch.envelopes import write_result
 from memadmin.api.opensearch.errors import CONFLICT, PARSE, ApiError, bad_argument, forbidden, missing_scope
 from memadmin.api.opensearch.fields import Document, flag_of, object_of, text_of, texts_of
@@ -30,7 +29,7 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]*")
 
 
 @endpoint(Scope.CONTAINER_WRITE)
-def create_container(call: Call) -> HttpResponse:
+def create_container(call: Call) -> WithHeaders:
     if call.document is None:
         raise ApiError(400, PARSE, "Request body is required")
     details = _details(call.document, new=True)
@@ -42,6 +41,7 @@ def create_container(call: Call) -> HttpResponse:
     policies.check_scope(policy, call.principal)
     check_tenant(call.principal)
     configuring.check_models(configuration)
+    sharing.check_embedding(Container(configuration=configuration, tenant=call.principal.tenant), verb="create")
     with transaction.atomic():
         if cid is not None and Container.objects.filter(external_id=cid).exists():
             raise ApiError(409, CONFLICT, f"memory container id '{cid}' already exists")
@@ -57,6 +57,7 @@ def create_container(call: Call) -> HttpResponse:
             now=call.now,
         )
         policies.begin(container, policy, actor=call.principal.actor, now=call.now)
+        _count_as_one(container, revision=1)
         tokens.admit(call.principal.token, container)
     return _warned(container, policy, {"memory_container_id": documents.wire_id(container), "status": "created"})
 
@@ -70,7 +71,7 @@ def get_container(call: Call, cid: str) -> dict[str, Any]:
 
 
 @endpoint(Scope.CONTAINER_WRITE)
-def update_container(call: Call, cid: str) -> HttpResponse:
+def update_container(call: Call, cid: str) -> WithHeaders:
     if call.document is None:
         raise ApiError(400, PARSE, "Update memory container request has empty body")
     changes = _details(call.document, new=False)
@@ -85,12 +86,12 @@ def update_container(call: Call, cid: str) -> HttpResponse:
         if given is not None:
             changes["configuration"] = configuring.merged_configuration(container.configuration, given)
             configuring.check_models(changes["configuration"])
+            changed = Container(pk=container.pk, configuration=changes["configuration"], tenant=container.tenant)
+            sharing.check_embedding(changed, verb="update")
         if policy.changes_something:
             policies.apply(container, policy, actor=call.principal.actor, now=call.now)
         editing.edit_container(container, {**changes}, actor=call.principal.actor, now=call.now)
-        if container.revision != revision + 1:  # policy and fields in one request are one new version
-            Container.objects.filter(pk=container.pk).update(revision=revision + 1)
-            container.revision = revision + 1
+        _count_as_one(container, revision=revision + 1)
     answer = write_result(container, index=documents.CONTAINER_INDEX, wire_id=documents.wire_id(container), result="updated")
     del answer["forced_refresh"]
     return _warned(container, policy, answer)
@@ -106,13 +107,20 @@ def delete_container(call: Call, cid: str) -> dict[str, Any]:
     if types and not call.principal.has(Scope.MEMORY_DELETE):
         raise missing_scope(Scope.MEMORY_DELETE)
     if types:
-        _check_not_shared(container)
+        sharing.check_not_shared(container)
     wire_id = documents.wire_id(container)
     try:
         deleting.delete_container(container, with_memories=types, actor=call.principal.actor, now=call.now)
     except deleting.NothingDeleted:
         raise ApiError(404, "status_exception", "Memory container not found") from None
     return write_result(container, index=documents.CONTAINER_INDEX, wire_id=wire_id, result="deleted")
+
+
+def _count_as_one(container: Container, *, revision: int) -> None:
+    """Policy and fields in one request are one new version of the document."""
+    if container.revision != revision:
+        Container.objects.filter(pk=container.pk).update(revision=revision)
+        container.revision = revision
 
 
 def _details(document: Document, *, new: bool) -> dict[str, Any]:
@@ -160,17 +168,6 @@ def _what_to_delete(call: Call) -> tuple[bool, list[ItemType]]:
     return everything, list(dict.fromkeys(types))
 
 
-def _check_not_shared(container: Container) -> None:
-    """Raise the answer for containers that would share indices in OpenSearch, whose deletion would take the others' memories."""
-    prefix = documents.prefix_of(container)
-    others = Container.objects.standing().exclude(pk=container.pk).filter(tenant=container.tenant)
-    if any(documents.index_name(other, "x") == documents.index_name(container, "x") for other in others):
-        text = f"Cannot delete memory indices as multiple containers share the index prefix '{prefix}'. "
-        raise ApiError(409, CONFLICT, f"{text}Delete the container without its memories, or its memories by query.")
-
-
-def _warned(container: Container, policy: policies.Given, answer: dict[str, Any]) -> HttpResponse:
-    response = JsonResponse(answer)
-    if policy.has_sessions and not container.sessions_enabled:
-        response["Warning"] = f'299 OpenSearch-3.8.0 "{policies.IDLE_SESSIONS}"'
-    return response
+def _warned(container: Container, policy: policies.Given, answer: dict[str, Any]) -> WithHeaders:
+    idle = policy.has_sessions and not container.sessions_enabled
+    return WithHeaders(answer, {"Warning": f'299 OpenSearch-3.8.0 "{policies.IDLE_SESSIONS}"'} if idle else {})

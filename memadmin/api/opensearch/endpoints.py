@@ -14,15 +14,18 @@ from django.views.decorators.csrf import csrf_exempt
 from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
 from memadmin.api.authentication import authenticate
-from memadmin.api.bodies import drain, read_json
+from memadmin.api.bodies import drain, read_body
+from memadmin.api.opensearch import filtering
 from memadmin.api.opensearch.errors import EXPECTED, ApiError, forbidden, from_exception, missing_scope
 from memadmin.recall.touching import NOT_SAID, Occasion
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.text import clean
+from memadmin.transfer.decoding import decode
 
 SWITCHED_OFF = "The Agentic Memory APIs are not enabled. To enable, please update the setting plugins.ml_commons.agentic_memory_enabled"
 NO_TENANT = "Tenant ID header is missing or has no value"
 OCCASION_HEADERS = ("X-Memory-Session", "X-Memory-Invocation")
+MEDIA_TYPES = {"application/json", "application/vnd.opensearch+json"}
 TRUE, FALSE = ("", "true"), ("false",)
 
 
@@ -46,7 +49,19 @@ class Call:
         return value in TRUE
 
 
-Handler = Callable[..., dict[str, Any] | HttpResponse]
+@dataclass(frozen=True, slots=True)
+class WithHeaders:
+    """An answer that says something in its headers too."""
+
+    document: dict[str, Any]
+    headers: Mapping[str, str]
+
+
+class UnsupportedMedia(Exception):
+    """The body is said to be something else than JSON."""
+
+
+Handler = Callable[..., dict[str, Any] | WithHeaders | HttpResponse]
 
 
 def endpoint(scope: Scope) -> Callable[[Handler], Handler]:
@@ -70,6 +85,8 @@ def route(**handlers: Handler) -> Callable[..., HttpResponse]:
         except EXPECTED as error:
             answer = _refusal(from_exception(error))
             drain(request)
+        except UnsupportedMedia as error:
+            answer = JsonResponse({"error": f"Content-Type header [{str(error)[:100]}] is not supported", "status": 406}, status=406)
         response = answer if isinstance(answer, HttpResponse) else JsonResponse(answer)
         response.headers.setdefault("Cache-Control", "private, no-store")
         return response
@@ -87,12 +104,25 @@ def _answer(request: HttpRequest, handlers: Mapping[str, Handler], parts: Mappin
     scope: Scope = handler.scope  # type: ignore[attr-defined]
     if not principal.has(scope):
         raise missing_scope(scope)
-    call = Call(principal, read_json(request), request.GET, now, _occasion(request))
+    wanted = filtering.parse(request.GET.get("filter_path", ""))
+    call = Call(principal, _document(request), request.GET, now, _occasion(request))
     answer = handler(call, **{name: clean(part) for name, part in parts.items()})
     if isinstance(answer, HttpResponse):
         return answer
+    document, headers = (answer.document, answer.headers) if isinstance(answer, WithHeaders) else (answer, {})
     pretty = request.GET.get("pretty", "false").lower() in TRUE
-    return JsonResponse(answer, json_dumps_params={"indent": 2} if pretty else {})
+    return JsonResponse(wanted.of(document), json_dumps_params={"indent": 2} if pretty else {}, headers=headers)
+
+
+def _document(request: HttpRequest) -> dict[str, Any] | None:
+    """Return the body. Raises Refused, and the answer for a body that is said to be no JSON."""
+    raw = read_body(request)
+    if not raw.strip():
+        return None
+    said = request.headers.get("Content-Type", "")
+    if said.partition(";")[0].strip().lower() not in MEDIA_TYPES:
+        raise UnsupportedMedia(said)
+    return decode(raw).record
 
 
 def _occasion(request: HttpRequest) -> Occasion:

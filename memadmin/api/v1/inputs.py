@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
 from rest_framework import serializers
@@ -69,6 +69,13 @@ class MemoryChange(Input):
     revision = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
     text = Text(longest=LONGEST_TEXT, required=False)
     tags = serializers.DictField(required=False)
+
+
+def coming(review_on: date | None, *, now: datetime) -> date | None:
+    """Return a day of review, if there is one, or raise ValidationError: nobody would be reminded on a day that is over."""
+    if review_on is not None and review_on < now.date():
+        raise serializers.ValidationError({"review_on": ["This day is over."]})
+    return review_on
 
 
 class NewPin(Input):

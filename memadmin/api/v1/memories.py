@@ -175,7 +175,7 @@ class MemoryPin(ApiView):
         memory, given = memory_of(request, cid, uid), valid(inputs.NewPin, request.data)
 
         def act() -> Done:
-            review_on = given.get("review_on")
+            review_on = inputs.coming(given.get("review_on"), now=self.now)
             pinning.pin(memory, reason=given["reason"], review_on=review_on, actor=principal_of(request).actor, now=self.now)
             return Done(200, str(uid))
 
@@ -214,7 +214,7 @@ class NewHistory(HistoryEntries):
 
     @extend_schema(request=inputs.NewHistory, responses={201: shapes.History})
     def post(self, request: Request, cid: str) -> Response:
-        """Add an entry to the history of a memory, as another system saw it change."""
+        """Add an entry to the history of a memory, as another system saw it change. It need not be here, so its uid is taken as it is."""
         container, given = container_of(request, cid), valid(inputs.NewHistory, request.data)
 
         def act() -> Done:

@@ -58,6 +58,7 @@ class PinReview(ApiView):
     def post(self, request: Request, cid: str) -> Response:
         """Keep pins, with a new day of review, or take them away. One that changed since its `revision` was read is left and named."""
         container, given = whole_container(request, cid), valid(inputs.PinReview, request.data)
+        inputs.coming(given.get("review_on"), now=self.now)
         asked = {each["uid"]: each["revision"] for each in given["pins"]}
         pins = {pin.target_uid: pin for pin in Pin.objects.filter(container=container, target_uid__in=asked)}
         done: list[UUID] = []

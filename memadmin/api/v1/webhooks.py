@@ -13,6 +13,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memadmin.access.scopes import Scope
+from memadmin.access.visibility import visible_containers
 from memadmin.api.opensearch.documents import wire_id
 from memadmin.api.v1 import inputs, paging, shapes
 from memadmin.api.v1.base import ApiView, check_all_access, container_of, principal_of, valid
@@ -90,12 +91,9 @@ class Deliveries(ApiView):
 
 
 def _reached(request: Request) -> QuerySet[Subscription]:
-    """Return the subscriptions whose containers the token may all use; one that lists containers sees none that is for all."""
-    listed = principal_of(request).containers
-    rows = Subscription.objects.prefetch_related("containers")
-    if listed is None:
-        return rows
-    return rows.filter(all_containers=False).exclude(containers__in=Container.objects.exclude(pk__in=listed))
+    """Return the subscriptions whose containers the token may all use; only one that sees every container sees those that are for all."""
+    principal = principal_of(request)
+    return subscriptions.within(None if principal.sees_everything else visible_containers(principal))
 
 
 def _subscription(request: Request, uid: UUID) -> Subscription:
@@ -107,7 +105,7 @@ def _subscription(request: Request, uid: UUID) -> Subscription:
 
 
 def _containers(request: Request, names: Sequence[str] | None) -> list[Container] | None:
-    if names is None and principal_of(request).containers is not None:
+    if names is None and not principal_of(request).sees_everything:
         raise exceptions.ValidationError({"containers": ["This token is for some containers only. Name those to be told of."]})
     return None if names is None else [container_of(request, name) for name in dict.fromkeys(names)]
 

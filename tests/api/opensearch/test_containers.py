@@ -48,6 +48,41 @@ def test_a2_a_strategy_gets_an_id_and_is_enabled(api):
     assert stored["max_infer_size"] == 5
 
 
+def test_a_container_with_a_policy_is_born_as_version_1(api):
+    configuration.change("retention_enabled", True, actor=ACTOR, now=NOON)
+
+    cid = create(api, {"retention_policy": {"sessions": {"max_count": 5}}})
+
+    [hit] = api.post("/_search", {"query": {"ids": {"values": [cid]}}}).json()["hits"]["hits"]
+    assert (hit["_version"], hit["_seq_no"]) == (1, 0)
+    assert api.put(f"/{cid}", {"description": "x"}).json()["_version"] == 2
+
+
+def test_vectors_of_two_models_have_no_place_in_one_index(api):
+    other = {**LEARNING, "embedding_dimension": 7}
+    create(api, LEARNING)
+    create(api, LEARNING)
+
+    status, kind, reason = refused(api, other)
+
+    assert (status, kind) == (400, "illegal_argument_exception")
+    assert reason.startswith("Cannot create memory container: Embedding configuration conflicts with existing shared index")
+    create(api, {**other, "index_prefix": "apart"})
+    create(api, {**other, "use_system_index": False, "index_prefix": "default"})
+    create(api, {name: value for name, value in other.items() if name not in {"strategies"}})  # no strategies: no vectors
+
+
+def test_the_first_strategies_may_not_bring_another_model_into_a_shared_index(api):
+    create(api, LEARNING)
+    cid = create(api, {name: value for name, value in LEARNING.items() if name != "strategies"} | {"embedding_dimension": 7})
+
+    answer = api.put(f"/{cid}", {"configuration": {"strategies": LEARNING["strategies"]}})
+
+    assert reason_of(answer)[0] == 400
+    assert "Cannot update memory container: Embedding configuration conflicts" in reason_of(answer)[2]
+    assert "strategies" not in configuration_of(api, cid)
+
+
 def test_a4_create_without_body(api):
     assert reason_of(api.post("/_create")) == (400, "parse_exception", "Request body is required")
 

@@ -153,6 +153,15 @@ def test_a_held_memory_is_not_deleted(api, container):
     assert LongTermMemory.objects.exists()
 
 
+def test_a_pin_that_should_have_been_reviewed_already_is_refused(api, container):
+    uid = make_memory(container, owner="ana").uid
+
+    answer = api.call("PUT", f"{ONE}/memories/{uid}/pin", {"reason": "allergy", "review_on": "2001-01-01"})
+
+    assert problem(answer)[0] == 400
+    assert "This day is over." in answer.content.decode()
+
+
 def test_a_pin_has_a_reason_and_a_review_date_and_is_taken_away_again(api, container):
     memory = make_memory(container, owner="ana")
     path = f"{ONE}/memories/{memory.uid}/pin"

@@ -48,6 +48,15 @@ def test_a_review_keeps_or_unpins_what_has_not_changed_and_names_the_rest(api, c
     assert_store_agrees()
 
 
+def test_a_review_on_a_day_that_is_over_is_refused(api, container):
+    shown = {"uid": str(Pin.objects.first().target_uid), "revision": 1}
+
+    answer = api.post(f"{PINS}/review", {"action": "keep", "pins": [shown], "reason": "seen", "review_on": "2001-01-01"})
+
+    assert problem(answer)[0] == 400
+    assert "This day is over." in answer.content.decode()
+
+
 @pytest.mark.parametrize(
     "body",
     [
