@@ -35,6 +35,7 @@ class Action(models.TextChoices):
 
     MEMORY_PINNED = "memory.pinned", "A long-term memory was pinned: no run evicts it"
     MEMORY_INFERRED = "memory.inferred", "A model added, updated or deleted long-term memories from what was said"
+    MEMORY_SUMMARISED = "memory.summarised", "A run put one summary in the place of several memories of one user"
     MEMORY_UNPINNED = "memory.unpinned", "A long-term memory lost its pin"
     SESSION_PINNED = "session.pinned", "A session was pinned: no run evicts it"
     SESSION_UNPINNED = "session.unpinned", "A session lost its pin"

@@ -23,12 +23,13 @@ class Drift:
     changed: int = 0
     session: int = 0  # working memories whose session is there by now
     gone: int = 0
+    unsummarised: int = 0  # no summary could be made of them and others
     added: int = 0
 
     @property
     def kept(self) -> int:
         """Victims that the run passes over."""
-        return self.pinned + self.held + self.read + self.changed + self.session + self.gone
+        return self.pinned + self.held + self.read + self.changed + self.session + self.gone + self.unsummarised
 
     def __bool__(self) -> bool:
         return bool(self.kept or self.added)

@@ -13,7 +13,7 @@ from django.db.models import Count
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.lifecycle import runs
-from memadmin.lifecycle.models import Run, RunKept, RunRange, RunVictim
+from memadmin.lifecycle.models import Run, RunCluster, RunKept, RunRange, RunVictim
 from memadmin.store import configuration
 
 AT_ONCE = 20_000
@@ -47,6 +47,7 @@ def _note(run: Run, *, actor: str, now: datetime) -> None:
     met = dict(RunKept.objects.filter(run=run).values_list("why").annotate(Count("seq")))
     RunKept.objects.filter(run=run)._raw_delete(connection.alias)
     RunRange.objects.filter(run=run)._raw_delete(connection.alias)
+    RunCluster.objects.filter(run=run)._raw_delete(connection.alias)
     run.outcome = {**run.outcome, "met": met, "list_dropped_at": now.isoformat()}
     run.save(update_fields=["outcome"])
     payload = {"container": str(run.container.uid)}

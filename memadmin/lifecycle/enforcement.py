@@ -7,6 +7,7 @@ numbers of the run move in one transaction, so that a killed worker leaves a bat
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -61,7 +62,7 @@ def enforce_batch(number: int, *, now: datetime, size: int | None = None, wait: 
     batch, which then has not been; and Stopped when retention was switched off or the policy replaced since the start.
     """
     run = Run.objects.get(pk=number)
-    _must_run(run)
+    must_run(run)
     ranges.divide(run)  # not within the batch, which locks users before it locks the run
     return _batch(number, now=now, size=size, wait=wait)
 
@@ -69,8 +70,8 @@ def enforce_batch(number: int, *, now: datetime, size: int | None = None, wait: 
 @transaction.atomic
 def _batch(number: int, *, now: datetime, size: int | None, wait: bool) -> Batch:
     run = Run.objects.select_related("container").get(pk=number)
-    _must_run(run)
-    _may_go_on(run)
+    must_run(run)
+    may_go_on(run)
     part = ranges.claim(run, wait=wait)
     if part is None:
         run.refresh_from_db(fields=["cursor"])
@@ -79,18 +80,18 @@ def _batch(number: int, *, now: datetime, size: int | None, wait: bool) -> Batch
     if kind is ItemKind.WORKING and planning.terms_have_changed(run):
         raise Stopped(Warned("terms_changed", "The rules for working memories have changed since the preview."))
     stretch = Stretch(run, kind, behind=part.cursor, last=min(part.cursor + (size or batch_size(run, kind)), part.last))
-    removed, kept = _remove(stretch, archive=_archive_note(run, now=now))
+    removed, kept = _remove(stretch, archive=archive_note(run, now=now))
     RunRange.objects.filter(pk=part.pk).update(cursor=stretch.last)
-    _count(run, kind, removed, kept=kept)
+    count(run, kind, removed, kept=kept)
     return Batch(removed=removed.items, kept=kept, done=run.cursor, planned=run.planned)
 
 
-def _must_run(run: Run) -> None:
+def must_run(run: Run) -> None:
     if run.state != RunState.RUNNING:
         raise WrongState(f"Run {run.number} is {run.get_state_display()}.")
 
 
-def _may_go_on(run: Run) -> None:
+def may_go_on(run: Run) -> None:
     blocked = why_nothing_runs(run.container)
     if blocked:
         raise Stopped(blocked)
@@ -106,7 +107,7 @@ def batch_size(run: Run, kind: ItemKind) -> int:
     return COPIED if copied else AT_ONCE
 
 
-def _archive_note(run: Run, *, now: datetime) -> ArchiveNote | None:
+def archive_note(run: Run, *, now: datetime) -> ArchiveNote | None:
     """All of a run expires from the archive at one moment. None: this container keeps no copies."""
     days = run.container.archive_days
     if days is None:
@@ -151,11 +152,15 @@ def chosen_of(stretch: Stretch) -> Chosen:
     )
 
 
-def _count(run: Run, kind: ItemKind, removed: Removed, *, kept: int) -> None:
-    """Add the batch to the numbers of the run, which from here to the end of the transaction nobody else changes."""
+def count(run: Run, kind: ItemKind, removed: Removed, *, kept: int, **outcome: Mapping[str, int]) -> None:
+    """Add the batch to the numbers of the run, which from here to the end of the transaction nobody else changes.
+
+    `outcome` are further numbers by name, which are added up too.
+    """
     run.refresh_from_db(from_queryset=Run.objects.select_for_update(of=("self",)))
-    _must_run(run)
-    run.outcome = {**run.outcome, kind.memory_type.value: _added(run.outcome.get(kind.memory_type.value, {}), removed)}
+    must_run(run)
+    sums = {name: dict(Counter(run.outcome.get(name, {})) + Counter(numbers)) for name, numbers in outcome.items()}
+    run.outcome = {**run.outcome, **sums, kind.memory_type.value: _added(run.outcome.get(kind.memory_type.value, {}), removed)}
     run.removed += removed.items
     run.kept += kept
     run.cursor = run.removed + run.kept

@@ -1,6 +1,6 @@
 """Where retention runs and their previews name a person's memories."""
 
-from memadmin.lifecycle.models import Approval, RunVictim
+from memadmin.lifecycle.models import Approval, RunCluster, RunVictim
 from memadmin.store.finding import owned, searched
 from memadmin.store.locations import Act, ItemClass, Location, register, waive
 
@@ -15,6 +15,16 @@ register(
         columns={"item_uid": ItemClass.COPY, "subject_id": ItemClass.COPY},
         item_class=ItemClass.COPY,
         find=owned("lifecycle.run_victims", RunVictim, links=("item_uid",)),
+    ),
+    Location(
+        name="lifecycle.run_clusters",
+        title="Clusters of victims that become a summary",
+        order=15,
+        table="lifecycle_runcluster",
+        columns={"summary_uid": ItemClass.COPY, "subject_id": ItemClass.COPY},
+        waived={"why": WORD},
+        item_class=ItemClass.COPY,
+        find=owned("lifecycle.run_clusters", RunCluster, links=("summary_uid",)),
     ),
     Location(
         name="lifecycle.approvals",

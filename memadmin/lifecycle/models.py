@@ -195,6 +195,44 @@ class RunRange(models.Model):
         ]
 
 
+class ClusterState(models.TextChoices):
+    PLANNED = "planned", "to be summarised"
+    WRITTEN = "written", "summarised"
+    KEPT = "kept", "kept: no summary could be made"
+    DISSOLVED = "dissolved", "no cluster any more"  # too few were as they had been; the others went one by one
+
+
+class RunCluster(models.Model):
+    """Victims of one user that are alike, side by side in the run's list, and become one summary instead of going one by one.
+
+    They lie outside of the run's ranges. A cluster changes its state once, together with what becomes of its victims.
+    """
+
+    pk = models.CompositePrimaryKey("run_id", "number")
+    run = models.ForeignKey(Run, on_delete=models.DO_NOTHING, related_name="clusters", db_constraint=False, db_index=False)
+    number = models.IntegerField()
+    first = models.IntegerField()  # victims, by their `seq`
+    last = models.IntegerField()
+    room = models.IntegerField()  # the last one of further victims behind them, which go only if the summary takes their place
+    subject = models.ForeignKey(Subject, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    most_tokens = models.IntegerField()  # a longer summary would not fit into the user's caps
+    state = models.CharField(max_length=16, choices=ClusterState, default=ClusterState.PLANNED)
+    why = models.CharField(max_length=32, blank=True)  # no summary could be made
+    summary_uid = models.UUIDField(null=True)
+    summary_tokens = models.IntegerField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(last__gt=F("first"), room__gte=F("last")), name="run_cluster_of_two_or_more"),
+            models.CheckConstraint(condition=Q(state__in=ClusterState.values), name="run_cluster_state_known"),
+            models.CheckConstraint(condition=~Q(state="written") | Q(summary_uid__isnull=False), name="run_cluster_names_its_summary"),
+        ]
+
+    @property
+    def size(self) -> int:
+        return self.last - self.first + 1
+
+
 class Kept(models.TextChoices):
     """Why a victim was kept after all."""
 
@@ -204,6 +242,7 @@ class Kept(models.TextChoices):
     CHANGED = "changed", "changed since"
     SESSION = "session", "its session is there"
     GONE = "gone", "gone already"
+    UNSUMMARISED = "unsummarised", "no summary could be made"
 
 
 class RunKept(models.Model):

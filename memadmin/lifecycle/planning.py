@@ -18,6 +18,7 @@ from memadmin.lifecycle.items import SOURCES
 from memadmin.lifecycle.models import ItemKind, Run, RunState, RunVictim, Trigger
 from memadmin.lifecycle.selection import COLUMNS, Selection, select
 from memadmin.lifecycle.snapshot import one_snapshot
+from memadmin.lifecycle.summarising import choosing
 from memadmin.lifecycle.summing import exempt_past_limit, sum_run, sum_selections
 from memadmin.lifecycle.totals import Totals
 from memadmin.lifecycle.warnings import Warned, warnings_of
@@ -119,7 +120,10 @@ def record(run: Run, *, now: datetime, count_cap: int = COUNT_CAP) -> Run:
         terms = housekeeping.as_json(housekeeping.terms_of(run.container, policy))
         planned = 0
         for selection in selections:
-            planned += _insert(run, selection, behind=planned)
+            behind = planned
+            planned += _insert(run, selection, behind=behind)
+            if selection.kind is ItemKind.LONG_TERM:
+                planned += choosing.choose(run, policy, behind=behind, planned=planned)
         totals = sum_run(run, selections)
     values = {"high_water": high_water, "totals": totals.as_json(), "planned": planned, "housekeeping": terms, "state": RunState.READY}
     with transaction.atomic():

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Sum
 
-from memadmin.lifecycle.models import ItemKind, Run, RunRange
+from memadmin.lifecycle.models import ItemKind, Run, RunCluster, RunRange
 
 AT_MOST = 8  # ranges of one type
 AT_LEAST = 20_000  # victims of a range: fewer are soon done by one worker
@@ -53,11 +53,13 @@ def worth_two_workers(run: Run) -> bool:
 
 def _ranges(run: Run) -> Iterator[RunRange]:
     behind = 0
+    clustered = RunCluster.objects.filter(run=run).aggregate(n=Sum(F("room") - F("first") + 1))["n"] or 0
     for kind in ItemKind:
         total = run.summary.of(kind.memory_type).total
-        for before, last in pairwise(_bounds(behind, total)):
+        apart = clustered if kind is ItemKind.LONG_TERM else 0  # victims that become summaries stand first, and are no part of a range
+        for before, last in pairwise(_bounds(behind + apart, total - apart)):
             # A run that began before there were ranges is past some of its victims already.
-            cursor = min(max(before, run.cursor), last)
+            cursor = before if clustered else min(max(before, run.cursor), last)
             yield RunRange(run=run, first=before + 1, last=last, cursor=cursor, item_kind=kind)
         behind += total
 

@@ -16,7 +16,7 @@ from memadmin.jobs import queue
 from memadmin.jobs.models import Job
 from memadmin.lifecycle import housekeeping, planning, ranges, second_person
 from memadmin.lifecycle.drift import added_since
-from memadmin.lifecycle.models import Run, RunState, RunVictim, Trigger
+from memadmin.lifecycle.models import Run, RunCluster, RunState, RunVictim, Trigger
 from memadmin.lifecycle.moves import move, record, target_of, version_of
 from memadmin.lifecycle.starting import CannotStart, NothingRuns, OtherRunLive, StalePolicy, TermsChanged, TooOld, WhatIf, may_start
 from memadmin.lifecycle.states import WrongState
@@ -122,6 +122,7 @@ def discard(run: Run, *, actor: str, now: datetime) -> None:
     """Drop a preview that nobody started, and the list of its victims. Raises WrongState."""
     move(run, RunState.READY, RunState.PLANNING, to=RunState.DISCARDED, finished_at=now)
     RunVictim.objects.filter(run=run)._raw_delete(connection.alias)
+    RunCluster.objects.filter(run=run)._raw_delete(connection.alias)
     record(Action.RUN_CANCELLED, run, actor=actor, now=now, reason_code="discarded")
 
 

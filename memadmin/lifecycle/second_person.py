@@ -17,7 +17,7 @@ from django.db.models import Q
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.audit.actions import Action
-from memadmin.lifecycle.models import Approval, Run, RunState, RunVictim, Verdict
+from memadmin.lifecycle.models import Approval, Run, RunCluster, RunState, RunVictim, Verdict
 from memadmin.lifecycle.moves import move, record, version_of
 from memadmin.lifecycle.totals import Totals
 from memadmin.lifecycle.warned import Warned
@@ -120,6 +120,7 @@ def replace_waiting(by: Run, *, actor: str, now: datetime) -> None:
     outcome = {**old.outcome, "superseded_by": by.number}
     move(old, RunState.WAITING, to=RunState.DISCARDED, finished_at=now, error_code="superseded", outcome=outcome)
     RunVictim.objects.filter(run=old)._raw_delete(connection.alias)
+    RunCluster.objects.filter(run=old)._raw_delete(connection.alias)
     void(old)
     record(Action.RUN_CANCELLED, old, actor=actor, now=now, reason_code="superseded", counts={"by": by.number})
 

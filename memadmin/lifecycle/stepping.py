@@ -8,6 +8,7 @@ from memadmin.lifecycle import planning, runs, second_person
 from memadmin.lifecycle.enforcement import Stopped, enforce_batch
 from memadmin.lifecycle.models import Run, RunState
 from memadmin.lifecycle.states import WrongState
+from memadmin.lifecycle.summarising import merging
 
 
 def advance(run: Run, *, actor: str, now: datetime) -> bool:
@@ -36,6 +37,10 @@ def advance(run: Run, *, actor: str, now: datetime) -> bool:
 
 def _evict(run: Run, *, actor: str, now: datetime) -> bool:
     try:
+        if merging.merge_next(run, now=now):
+            run.refresh_from_db()
+            if run.cursor < run.planned:
+                return False
         batch = enforce_batch(run.number, now=now)
     except Stopped as stop:
         runs.cancel(run, actor=actor, now=now, cause=stop.cause.code)

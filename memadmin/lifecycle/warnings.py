@@ -10,6 +10,7 @@ from django.db.models import Count, Max
 
 from memadmin.lifecycle.housekeeping import acts_without_a_policy
 from memadmin.lifecycle.second_person import Bounds, foresee
+from memadmin.lifecycle.summarising.switch import why_inactive
 from memadmin.lifecycle.totals import Totals, TypeTotals
 from memadmin.lifecycle.warned import Warned
 from memadmin.store import configuration
@@ -94,6 +95,9 @@ def _about_idle_rules(container: Container, policy: RetentionPolicy, totals: Tot
     if MemoryType.HISTORY in limited and not container.history_enabled:
         old = f"It acts on the {_counted(history, 'entry', 'entries')} there." if history else "There is none, so the rule does nothing."
         yield Warned("idle.history", f"The rule for history finds no new entries: this container writes no history. {old}")
+    summaries = why_inactive(container, policy)
+    if summaries:
+        yield summaries
     if (MemoryType.LONG_TERM in limited or policy.relevance) and not totals.of(MemoryType.LONG_TERM).stored:
         yield Warned("idle.long_term", "The rules for long-term memories do nothing yet: there are none.")
 

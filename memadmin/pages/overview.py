@@ -22,6 +22,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.seconding import waiting_for
 from memadmin.pages.standing import NIGHTLY
+from memadmin.pages.summaries import unsummarised
 from memadmin.pages.text import shown_id
 from memadmin.store import configuration
 from memadmin.store.models import PolicyState, PolicyStatus, PolicyVersion
@@ -91,6 +92,9 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     kept = _past_limit(person)
     if kept:
         found.append((f"Past a limit and kept by a pin or a hold, by the latest run or preview of each container: {kept:,}.", "info"))
+    stayed = unsummarised(_latest_ended(person))
+    if stayed:
+        found.append((f"No summary could be made, so they stayed and their users are over a cap, by the latest runs: {stayed:,}.", "warn"))
     failed = Job.objects.filter(state=JobState.FAILED, finished_at__gt=now - timedelta(days=7)).count()
     if failed:
         found.append((f"Jobs that failed in the last 7 days: {failed:,}.", "problem"))
@@ -109,6 +113,13 @@ def _scheduled(person: Person, *, now: datetime) -> list[tuple[str, str]]:
 
 def _named(version: PolicyVersion) -> str:
     return f"version {version.number} of {shown_id(version.container.name)}"
+
+
+def _latest_ended(person: Person) -> list[Run]:
+    """Return the latest run of each container that has come to its end."""
+    ended = Run.objects.of_containers(visible_containers(person)).ended()
+    latest = ended.values("container").annotate(newest=Max("number")).values("newest")
+    return list(Run.objects.filter(number__in=latest).only("outcome"))
 
 
 def _past_limit(person: Person) -> int:

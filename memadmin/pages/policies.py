@@ -23,6 +23,7 @@ from memadmin.pages.comparing import Clash, version_of
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.policy_form import PolicyForm, query_of
+from memadmin.pages.summaries import switch_card
 from memadmin.pages.victims import shown_victims
 from memadmin.store import drafts, policies
 from memadmin.store.models import Container, PolicyStatus, PolicyVersion
@@ -163,6 +164,7 @@ def policy_page(
         "may_edit": request.user.may(Right.POLICY_EDIT),
         "may_publish": request.user.may(Right.POLICY_PUBLISH),
         "runs": Run.objects.of_container(container).exclude(state=RunState.DISCARDED).newest_first()[:RUNS_SHOWN],
+        "summaries": switch_card(container, policies.readable(standing)),
         "drafts": PolicyVersion.objects.filter(container=container, status=PolicyStatus.DRAFT).order_by("-number")[:RUNS_SHOWN],
         **_effect(request, container, form, standing),
     }

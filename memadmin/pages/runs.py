@@ -32,6 +32,7 @@ from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, wan
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.policies import form_url
 from memadmin.pages.seconding import question_of, waiting_for
+from memadmin.pages.summaries import cluster_by_victim, clusters_of
 from memadmin.pages.victims import shown_victims
 from memadmin.store import drafts
 from memadmin.store.models import Archived, Subject
@@ -89,6 +90,7 @@ def run_detail(request: PersonRequest, number: int) -> HttpResponse:
         **question_of(run, request.user, now=now),
         "victims": shown_victims(rows, may_read=request.user.may(Right.MEMORY_READ_TEXT)),
         "kept": kept,
+        "in_cluster": cluster_by_victim(run, page.ids),
         "may_read": request.user.may(Right.MEMORY_READ_TEXT),
         "chosen_reason": reason,
         "whose": whose,
@@ -197,6 +199,7 @@ def sentences_on(drift: Drift) -> list[str]:
         "held": "held since the preview",
         "read": "recalled by an agent since the preview",
         "changed": "changed since the preview",
+        "unsummarised": "to become part of a summary that could not be made",
         "session": "left by a session that is there again",
     }
     numbers = {name: getattr(drift, name) for name in (*kept, "gone", "added")}
@@ -242,6 +245,7 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "percent": 100 * run.cursor // run.planned if run.planned else 100,
         "drift": sentences_on(drift_of(run)) if run.state in NOT_BEGUN or run.started_at else [],
         "scheduled": drafts.scheduled(run.container) if run.state in NOT_BEGUN else None,
+        "clusters": clusters_of(run),
         "stopped": wording.stop_in_words(run.error_code),
         "wants_second": run.state == RunState.READY and second_person.wanted(run),
         "form_url": form_url(run.container, policy) if policy else "",

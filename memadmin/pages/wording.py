@@ -29,13 +29,15 @@ _OF_MANY = {
 }
 
 
+_OTHERS = {"summarised": "became part of a summary", "contradicted": "contradicted by what was said later"}  # not of a rule
+
 UNREADABLE = "It says something that this program does not know, so no run carries it out."
 
 
 def reason_in_words(name: str, *, number: int = 1) -> str:
     """Return what a reason means, of one item or of a number of them; a name that is no reason of ours is shown as it is."""
     if name not in set(Reason):
-        return name
+        return _OTHERS.get(name, name)
     reason = Reason(name)
     return _OF_MANY.get(reason, _REASONS[reason]) if number > 1 else _REASONS[reason]
 

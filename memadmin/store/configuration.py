@@ -159,6 +159,14 @@ REGISTRY = {
             30,
             3_650,
         ),
+        SettingSpec(
+            "summaries_per_run",
+            "Summaries per run",
+            "Each costs a question to the model. Clusters beyond this number go one by one.",
+            100,
+            1,
+            1_000,
+        ),
         SettingSpec("preview_keep_days", "Keep previews (days)", "A preview that nobody ran is dropped after this time.", 14, 1, 365),
         SettingSpec(
             "preview_valid_hours", "Preview valid for (hours)", "An older preview must be made anew before it can run.", 24, 1, 720

@@ -82,7 +82,9 @@ def test_changes_between_preview_and_run_are_respected_and_reported():
     assert drift_of(run) == expected
     assert (run.removed, run.kept) == (1, 5)
     assert not LongTermMemory.objects.filter(pk=evicted.pk).exists()
-    assert sorted(RunKept.objects.filter(run=run).values_list("why", flat=True)) == sorted({*Kept.values} - {Kept.SESSION})
+    assert sorted(RunKept.objects.filter(run=run).values_list("why", flat=True)) == sorted(
+        {*Kept.values} - {Kept.SESSION, Kept.UNSUMMARISED}
+    )
     assert_store_agrees()
 
 

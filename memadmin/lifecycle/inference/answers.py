@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -13,6 +13,9 @@ from memadmin.llm.client import BadAnswer
 from memadmin.store.text import clean
 
 LONGEST_FACT = 4_000  # characters
+MOST_FOREIGN = 0.6
+_MARKS = re.compile(r"https?://\S+|www\.\S+|\S+@\S+\.\w+|\d+")
+_WORDS = re.compile(r"\w+")
 _FENCED = re.compile(r"\s*```[A-Za-z]*\n(.*)\n```\s*", re.DOTALL)
 
 
@@ -52,6 +55,34 @@ def read_decisions(answer: str, *, facts: list[str], memories: int) -> list[Deci
         raise BadAnswer("no list of decisions")
     by_fact = {place: entry for entry in entries if (place := _place(entry, "fact", below=len(facts))) is not None}
     return list(_decisions(by_fact, facts, memories))
+
+
+def read_merged(answer: str, texts: Sequence[str]) -> str:
+    """Return the text that takes the place of others. Raises BadAnswer where it does not cover all, or says what none of them does.
+
+    What no source has, an address, a number, mostly other words, is made up, or was put there by an order inside of a memory.
+    """
+    body = _object(answer)
+    summary, covers = body.get("summary"), body.get("covers")
+    if not isinstance(summary, str) or set(body) != {"summary", "covers"}:
+        raise BadAnswer("no summary")
+    text = clean(summary).strip()
+    if not text or len(text) > LONGEST_FACT:
+        raise BadAnswer("an empty or too long summary")
+    if not isinstance(covers, list) or {_place({"id": each}, "id", below=len(texts)) for each in covers} != set(range(len(texts))):
+        raise BadAnswer("not every memory is covered")
+    said = " ".join(texts).casefold()
+    if any(mark not in said for mark in _MARKS.findall(text.casefold())):
+        raise BadAnswer("a number or an address that no memory has")
+    if _foreign(text.casefold(), said) > MOST_FOREIGN:
+        raise BadAnswer("mostly words that no memory has")
+    return text
+
+
+def _foreign(text: str, said: str) -> float:
+    """Return which part of a text's letters, in threes within words, stand nowhere in what was said."""
+    grams = [word[at : at + 3] for word in _WORDS.findall(text) for at in range(max(len(word) - 2, 1))]
+    return sum(gram not in said for gram in grams) / len(grams) if grams else 1.0
 
 
 def _decisions(by_fact: dict[int, dict[str, Any]], facts: list[str], memories: int) -> Iterator[Decision]:

@@ -41,6 +41,17 @@ def summary(messages: Sequence[Any]) -> list[Message]:
     return [Message("system", f"{task}\n\n{_NOT_ORDERS}"), Message("user", _material({"conversation": _plain(messages)}))]
 
 
+def merged(texts: Sequence[str], *, most_words: int) -> list[Message]:
+    """Ask for one text in the place of several memories, as {"summary": "…", "covers": [0, 1, …]}."""
+    task = (
+        "Several memories about one user are about to be forgotten. Put one short memory in their place, in their language, of at most "
+        f"{most_words} words: what they have in common, and of each what could matter later. Add nothing that they do not say; keep names, "
+        'numbers and dates as they are. Answer with JSON alone: {"summary": "…", "covers": [the ids of all memories that it covers]}.'
+    )
+    material = {"memories": [{"id": place, "text": text} for place, text in enumerate(texts)]}
+    return [Message("system", f"{task}\n\n{_NOT_ORDERS}"), Message("user", _material(material))]
+
+
 def decision(facts: Sequence[str], memories: Sequence[str]) -> list[Message]:
     """Ask what each new fact means for the memories, which are named by their place in the list."""
     material = {

@@ -27,6 +27,7 @@ class Container(models.Model):
     sessions_enabled = models.BooleanField(default=True)
     history_enabled = models.BooleanField(default=True)
     orphan_baseline_at = models.DateTimeField(null=True)  # when orphans were first looked for; it never moves
+    summarise_from = models.PositiveSmallIntegerField(null=True)  # alike memories that become one summary instead of going; null: none do
     removes_unattributed = models.BooleanField(default=False)  # working memories that name no session, user or agent
     policy_state = models.CharField(max_length=16, choices=PolicyState, default=PolicyState.NEVER_SET)
     archive_days = models.PositiveIntegerField(null=True, default=30)  # null: evicted memories are deleted at once
@@ -44,6 +45,10 @@ class Container(models.Model):
         constraints = [
             models.CheckConstraint(condition=~Q(name=""), name="container_has_name"),
             models.CheckConstraint(condition=Q(policy_state__in=PolicyState.values), name="container_policy_state_known"),
+            models.CheckConstraint(
+                condition=Q(summarise_from__isnull=True) | Q(summarise_from__gte=2, summarise_from__lte=12),
+                name="container_summarises_from_two",
+            ),
             models.CheckConstraint(condition=Q(archive_days__isnull=True) | Q(archive_days__gte=1), name="container_archive_days_positive"),
         ]
 
