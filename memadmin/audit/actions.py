@@ -89,6 +89,8 @@ class Action(models.TextChoices):
     USER_RESTORED = "user.restored", "What the archive had of a user was put back"
     ITEM_RESTORED = "item.restored", "One evicted item was put back from the archive"
 
+    ERASURE_RECEIPT_GIVEN = "erasure.receipt_given", "A receipt was given out, by which a person can show that a certificate is about them"
+    ERASURE_CERTIFIED = "erasure.certified", "A certificate of an erasure was signed"
     ERASURE_CONTROL_PLANTED = "erasure.control_planted", "A made-up person was planted, by a drill or to see whether a verification sees"
     FEEDBACK_RECORDED = "feedback.recorded", "Somebody reported that an agent forgot something or got it wrong"
     FEEDBACK_MATCHED = "feedback.matched", "A report was matched with the eviction that caused it"

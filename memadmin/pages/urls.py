@@ -5,6 +5,7 @@ from django.urls import path
 from memadmin.pages import (
     approving,
     auditing,
+    certificates,
     comparing,
     containers,
     drafting,
@@ -143,5 +144,8 @@ urlpatterns = [
     path("webhooks/<uuid:uid>/", webhooks.webhook_detail, name="webhook-detail"),
     path("webhooks/<uuid:uid>/switch/", webhooks.webhook_switch, name="webhook-switch"),
     path("webhooks/<uuid:uid>/delete/", webhooks.webhook_delete, name="webhook-delete"),
+    path("certificates/<uuid:serial>/", certificates.certificate_detail, name="certificate-detail"),
+    path("certificates/<uuid:serial>/file/", certificates.certificate_file, name="certificate-file"),
+    path("certificates/<uuid:serial>/pdf/", certificates.certificate_pdf, name="certificate-pdf"),
     path("audit/", auditing.audit_list, name="audit-list"),
 ]

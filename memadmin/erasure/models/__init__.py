@@ -1,6 +1,7 @@
 """The tables of the compliance workflow: requests, what they are about, manifests of what was found, and approvals."""
 
 from memadmin.erasure.models.approvals import Approval
+from memadmin.erasure.models.certificates import Certificate, Commitment, Level
 from memadmin.erasure.models.manifests import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
 from memadmin.erasure.models.requests import (
     Channel,
@@ -20,7 +21,9 @@ from memadmin.erasure.models.verifications import Finding, FindingKind, Outcome,
 
 __all__ = [
     "Approval",
+    "Certificate",
     "Channel",
+    "Commitment",
     "Decision",
     "ErasureRequest",
     "Finding",
@@ -28,6 +31,7 @@ __all__ = [
     "Ground",
     "IdentityLevel",
     "Kind",
+    "Level",
     "Line",
     "LocationAnswer",
     "Manifest",

@@ -1,0 +1,159 @@
+"""What a certificate says. No name, no id from outside, no text of anybody: numbers, times, digests, and words of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db.models import Count, Max
+
+from memadmin.audit.models import AuditEntry, AuditHead, Stream
+from memadmin.erasure.certificates import merkle
+from memadmin.erasure.certificates.checking import SCHEMA
+from memadmin.erasure.models import Approval, Certificate, ErasureRequest, Level, Manifest, Verification
+from memadmin.store import locations
+from memadmin.store.locations import Act
+from memadmin.version import VERSION
+
+LIMITS = (
+    "Copies that recipients were given are theirs to erase; the numbers above say who was told.",
+    "Backups from before the erasure hold the data until they expire. What is restored from one is erased again before it is used.",
+    "PostgreSQL keeps what was erased in its write-ahead log until these files are recycled.",
+    "A paraphrase of what was erased, in the words of others, is not found by a search for names and copied words.",
+    "An id of one or two characters is looked for as the owner of data, not inside of texts.",
+)
+NO_RECEIPT = "No receipt was given out, so nobody can show from this certificate whom it is about."
+ONE_PERSON = "Approved by the same person who reviewed: this installation is set to have a single operator."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceResult:
+    """What an execution did in one place.
+
+    `reached` is how clean the place is: L1 for every query, L2 with its indexes and statistics, L3 its pages on disk.
+    """
+
+    location: str
+    reached: str
+    method: str
+    erased: int = 0
+    redacted: int = 0
+    rederived: int = 0
+    absent: int = 0
+    withheld: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Executed:
+    """What the certificate has to be told of the execution; the rest is read from the request's own papers."""
+
+    started_at: datetime | None
+    places: Sequence[PlaceResult]
+    recipients: dict[str, int]  # by state: how many were told
+    backups_expire_at: datetime | None  # None: unknown, and said so
+
+
+def document_of(request: ErasureRequest, level: Level, executed: Executed, *, serial: str, now: datetime) -> dict[str, Any]:
+    """Return everything that is signed."""
+    manifest = request.manifests.get(number=request.manifest_number) if request.manifest_number else None
+    looks = list(request.verifications.order_by("number"))
+    commitments = sorted(request.commitments.values_list("value", flat=True))
+    approval = request.approvals.filter(voided_at__isnull=True).first()
+    limits = [*LIMITS, *([] if commitments else [NO_RECEIPT]), *([ONE_PERSON] if approval and approval.single_operator else [])]
+    return {
+        "schema": SCHEMA,
+        "serial": serial,
+        "level": level.value,
+        "title": level.label,
+        "instance": _instance(),
+        "software": {"name": "memadmin", "version": VERSION},
+        "request": {name: getattr(request, name) for name in ("number", "kind", "ground", "profile", "channel")},
+        "times": _times(request, manifest, approval, executed, looks, now=now),
+        "people": _people(request, approval),
+        "manifest": _manifest(manifest),
+        "places": [_place(place) for place in executed.places],
+        "verification": _verification(looks),
+        "withheld": _withheld(manifest),
+        "recipients": dict(executed.recipients),
+        "backups": {"expire_at": _written(executed.backups_expire_at) or "unknown"},
+        "limits": limits,
+        "subject_commitments": commitments,
+        "audit": _audit(),
+        "follows": _last_digest(request),
+    }
+
+
+def _times(
+    request: ErasureRequest,
+    manifest: Manifest | None,
+    approval: Approval | None,
+    executed: Executed,
+    looks: Sequence[Verification],
+    *,
+    now: datetime,
+) -> dict[str, str]:
+    times = {
+        "received_at": request.received_at,
+        "cutoff_at": manifest.cutoff_at if manifest else None,
+        "approved_at": approval.approved_at if approval else None,
+        "executed_from": executed.started_at,
+        "verified_at": looks[-1].ended_at if looks else None,
+        "issued_at": now,
+    }
+    return {name: _written(at) for name, at in times.items()}
+
+
+def _people(request: ErasureRequest, approval: Approval | None) -> dict[str, Any]:
+    return {
+        "opened_by": request.opened_by,
+        "reviewed_by": request.reviewed_by,
+        "approved_by": approval.approver if approval else "",
+        "four_eyes": bool(approval and not approval.single_operator),
+    }
+
+
+def _manifest(manifest: Manifest | None) -> dict[str, Any]:
+    if manifest is None:
+        return {}
+    refs = manifest.items.order_by("item_ref").values_list("item_ref", flat=True).iterator()
+    return {"number": manifest.number, "digest": manifest.digest, "items": manifest.items_total, "root": merkle.root(refs)}
+
+
+def _place(result: PlaceResult) -> dict[str, Any]:
+    return {"title": locations.get(result.location).title, **asdict(result)}
+
+
+def _verification(looks: Sequence[Verification]) -> dict[str, Any]:
+    named = ("number", "outcome", "controls", "controls_seen", "tables", "expected", "found")
+    return {"looks": [{name: getattr(look, name) for name in named} | {"findings": look.findings.count()} for look in looks]}
+
+
+def _withheld(manifest: Manifest | None) -> list[dict[str, Any]]:
+    if manifest is None:
+        return []
+    kept = manifest.items.filter(act=Act.WITHHOLD).values("reason_code").annotate(items=Count("pk"), review_on=Max("review_on"))
+    return [
+        {"reason": row["reason_code"], "items": row["items"], "review_on": row["review_on"].isoformat() if row["review_on"] else ""}
+        for row in kept.order_by("reason_code")
+    ]
+
+
+def _audit() -> dict[str, Any]:
+    head = AuditHead.objects.filter(stream=Stream.GOVERNANCE).first()
+    return {"stream": Stream.GOVERNANCE.value, "seq": head.seq if head else 0, "row_hash": head.row_hash if head else ""}
+
+
+def _instance() -> str:
+    """Return what tells this installation from others: the beginning of its audit log."""
+    first: Iterable[str] = AuditEntry.objects.filter(stream=Stream.GOVERNANCE, seq=1).values_list("row_hash", flat=True)
+    return next(iter(first), "")[:16]
+
+
+def _last_digest(request: ErasureRequest) -> str:
+    return Certificate.objects.filter(request=request).order_by("-pk").values_list("digest", flat=True).first() or ""
+
+
+def _written(at: datetime | None) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ") if at else ""

@@ -1,0 +1,102 @@
+"""A certificate's document as titles, sentences and tables, the same for the page and the PDF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+_COUNTS = {"erased": "erased", "redacted": "words taken out", "rederived": "derived anew", "absent": "gone before", "withheld": "kept"}
+_REACHED = {
+    "L1": "gone for every query",
+    "L2": "gone, with its indexes, vectors and statistics",
+    "L3": "gone, and its pages on disk are overwritten",
+}
+_TIMES = {
+    "received_at": "request received",
+    "cutoff_at": "what was stored until",
+    "approved_at": "approved",
+    "executed_from": "erasing began",
+    "verified_at": "verified",
+    "issued_at": "issued",
+}
+_PEOPLE = {"opened_by": "taken in by", "reviewed_by": "reviewed by", "approved_by": "approved by"}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    title: str
+    rows: list[list[str]] = field(default_factory=list)
+    head: list[str] | None = None
+    sentences: list[str] = field(default_factory=list)
+
+
+def parts_of(document: dict[str, Any]) -> list[Part]:
+    """Return the parts of a certificate in the order in which a reader wants them."""
+    parts = [
+        _about(document),
+        Part("When", [[label, document["times"][name]] for name, label in _TIMES.items() if document["times"].get(name)]),
+        _people(document["people"]),
+        _places(document["places"]),
+        _verified(document),
+        _withheld(document["withheld"]),
+        Part("Recipients and backups", _outside(document)),
+        Part("What this certificate does not say", sentences=list(document["limits"])),
+        Part("Proof", _proof(document)),
+    ]
+    return [part for part in parts if part.rows or part.sentences]
+
+
+def _about(document: dict[str, Any]) -> Part:
+    request, software = document["request"], document["software"]
+    rows = [["Request", f"{request['number']}: {request['kind']}, ground {request['ground']}, profile {request['profile']}"]]
+    rows += [
+        ["Serial", document["serial"]],
+        ["Issued by", f"{software['name']} {software['version']}, installation {document['instance']}"],
+    ]
+    return Part("About", rows)
+
+
+def _people(people: dict[str, Any]) -> Part:
+    rows = [[label, people[name]] for name, label in _PEOPLE.items() if people.get(name)]
+    return Part("Who", [*rows, ["two people", "yes" if people["four_eyes"] else "no"]] if rows else [])
+
+
+def _places(places: list[dict[str, Any]]) -> Part:
+    rows = [[place["title"], _counted(place), _REACHED.get(place["reached"], place["reached"])] for place in places]
+    return Part("What was done, place by place", rows, ["place", "items", "how far"])
+
+
+def _counted(place: dict[str, Any]) -> str:
+    return ", ".join(f"{place[name]} {word}" for name, word in _COUNTS.items() if place[name]) or "nothing there"
+
+
+def _verified(document: dict[str, Any]) -> Part:
+    rows = [
+        [
+            f"look {look['number']}",
+            look["outcome"],
+            f"{look['controls_seen']} of {look['controls']} controls seen, {look['tables']} tables, "
+            f"{look['findings']} findings, {look['found']} of {look['expected']} kept items there",
+        ]
+        for look in document["verification"]["looks"]
+    ]
+    return Part("How it was verified", rows)
+
+
+def _withheld(withheld: list[dict[str, Any]]) -> Part:
+    rows = [[each["reason"], str(each["items"]), each["review_on"]] for each in withheld]
+    return Part("What is kept, and why", rows, ["reason", "items", "looked at again on"])
+
+
+def _outside(document: dict[str, Any]) -> list[list[str]]:
+    told = [[f"recipients: {state}", str(count)] for state, count in sorted(document["recipients"].items())]
+    return [*told, ["backups expire", document["backups"]["expire_at"]]]
+
+
+def _proof(document: dict[str, Any]) -> list[list[str]]:
+    manifest, audit = document["manifest"], document["audit"]
+    rows = [["audit log", f"{audit['stream']} {audit['seq']}, {audit['row_hash']}"]]
+    if manifest:
+        rows = [["manifest", f"{manifest['digest']}, {manifest['items']} items, root {manifest['root']}"], *rows]
+    rows += [["commitment", each] for each in document["subject_commitments"]]
+    return [*rows, ["follows", document["follows"]]] if document["follows"] else rows

@@ -1,0 +1,73 @@
+"""`erasure`: the compliance workflow from a shell. Each verb is the same as on the pages."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from memadmin.erasure.certificates.checking import LARGEST, Checked, NotACertificate, check, is_for
+
+
+class Command(BaseCommand):
+    help = "Erase what agents remember about a person: verify a certificate."
+    requires_system_checks: list[str] = []  # a certificate is verified anywhere, without a database
+
+    def add_arguments(self, parser: argparse.ArgumentParser) -> None:
+        verbs = parser.add_subparsers(dest="verb", required=True)
+        verify = verbs.add_parser("verify", help="check the file of a certificate; needs neither database nor network")
+        verify.add_argument("file", type=Path)
+        verify.add_argument("--pubkey", help="the issuer's public key, 64 hexadecimal digits, from somewhere else than the file")
+        verify.add_argument("--receipt", help="the person's receipt: is the certificate about --user?")
+        verify.add_argument("--user", help="the id by which the agent knew the person")
+        verify.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        verbs: dict[str, Callable[[dict[str, Any]], None]] = {"verify": self._verify}
+        verbs[options["verb"]](options)
+
+    def _verify(self, options: dict[str, Any]) -> None:
+        if bool(options["receipt"]) != (options["user"] is not None):
+            raise CommandError("Give --receipt and --user together: one says nothing without the other.")
+        try:
+            checked = check(_content(options["file"]), public_key=options["pubkey"])
+        except (OSError, NotACertificate) as problem:
+            raise CommandError(f"{options['file']}: {problem}") from problem
+        about = is_for(checked, receipt=options["receipt"], user_id=options["user"]) if options["receipt"] else None
+        self.stdout.write(json.dumps(_as_json(checked, about)) if options["json"] else "\n".join(_as_lines(checked, about)))
+        if checked.faults or about is False:
+            raise SystemExit(1)
+
+
+def _content(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(LARGEST + 1)
+
+
+def _as_json(checked: Checked, about: bool | None) -> dict[str, Any]:
+    return {
+        "valid": not checked.faults,
+        "digest": checked.digest,
+        "key_id": checked.key_id,
+        "about_the_user": about,
+        "faults": checked.faults,
+        "warnings": checked.warnings,
+        "certificate": checked.document,
+    }
+
+
+def _as_lines(checked: Checked, about: bool | None) -> list[str]:
+    document = checked.document
+    lines = [
+        "NOT VALID" if checked.faults else "Valid: signed as it stands.",
+        *checked.faults,
+        *(f"Note: {each}" for each in checked.warnings),
+    ]
+    lines += [f"Certificate {document.get('serial')}: {document.get('title')}", f"SHA-256 {checked.digest}, key {checked.key_id}"]
+    if about is not None:
+        lines.append("It is about this user." if about else "It is NOT about this user, or the receipt is another one's.")
+    return lines

@@ -1,0 +1,217 @@
+import json
+import subprocess
+import sys
+
+import pytest
+
+from memadmin.audit import signing
+from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditEntry, AuditPayload
+from memadmin.erasure.certificates import canonical
+from memadmin.erasure.certificates.checking import NotACertificate, check, is_for
+from memadmin.erasure.certificates.contents import Executed, PlaceResult
+from memadmin.erasure.certificates.issuing import NotProved, TooLate, file_of, give_receipt, issue
+from memadmin.erasure.certificates.pdf import pdf_of
+from memadmin.erasure.certificates.reading import parts_of
+from memadmin.erasure.models import Approval, Certificate, Commitment, Level
+from memadmin.erasure.planting import plant_person
+from memadmin.erasure.verification import looking
+from memadmin.store.locations import Act
+from tests import sources
+from tests.erasure.papers import a_manifest, a_request
+from tests.factories import ACTOR, NOON, days, make_container
+
+pytestmark = pytest.mark.django_db
+PLACES = [PlaceResult(location="store.long_term", reached="L2", method="deleted by key", erased=3, withheld=1)]
+DONE = Executed(started_at=NOON, places=PLACES, recipients={"sent": 2}, backups_expire_at=None)
+
+
+@pytest.fixture(autouse=True)
+def own_keys(settings, tmp_path):
+    settings.AUDIT_KEYS = str(tmp_path / "keys")
+
+
+@pytest.fixture
+def person():
+    return plant_person(make_container(), "rosa.delgado", actor=ACTOR, now=NOON).subject
+
+
+@pytest.fixture
+def request_(person):
+    request = a_request(person)
+    a_manifest(request, [("store.subjects", person)], acts={"store.subjects": Act.WITHHOLD})
+    Approval.objects.create(
+        request=request,
+        approver="person/b",
+        manifest_digest="d",
+        approved_at=NOON,
+        expires_at=NOON + days(7),
+        method="password",
+    )
+    return request
+
+
+def looked(request, outcome="clean"):
+    look = looking.begin(request.manifests.get(), now=NOON)
+    look.outcome, look.ended_at = outcome, NOON
+    look.save()
+
+
+@pytest.fixture
+def certificate(request_):
+    looked(request_)
+    return issue(request_, Level.LIVE, DONE, actor="job/erasure", now=NOON)
+
+
+def test_a_certificate_verifies_from_its_file_alone(certificate):
+    checked = check(file_of(certificate))
+
+    assert checked.faults == []
+    assert checked.digest == certificate.digest
+    assert checked.document["places"][0]["erased"] == 3
+    assert checked.document["withheld"] == [{"reason": "legal_duty", "items": 1, "review_on": ""}]
+    assert AuditEntry.objects.filter(action=Action.ERASURE_CERTIFIED, target=f"certificates/{certificate.serial}").count() == 1
+
+
+def test_91_any_changed_byte_of_the_text_or_signature_is_noticed(certificate):
+    whole = file_of(certificate)
+    stored = json.loads(whole)
+    for place in range(0, len(stored["certificate"]), 37):
+        letter = "0" if stored["certificate"][place] != "0" else "1"
+        text = stored["certificate"][:place] + letter + stored["certificate"][place + 1 :]
+        changed = json.dumps(stored | {"certificate": text, "digest": canonical.digest(text)}).encode()
+        try:
+            assert check(changed).faults, place
+        except NotACertificate:
+            continue
+    other = stored["signature"] | {"value": "00" * 64}
+    assert check(json.dumps(stored | {"signature": other}).encode()).faults
+
+
+def test_91_an_old_key_still_verifies_after_a_rotation(certificate, request_):
+    signing.put_in_force(signing.prepare())
+    later = issue(request_, Level.CLOSED, DONE, actor="job/erasure", now=NOON)
+
+    assert check(file_of(certificate)).faults == []
+    assert check(file_of(later)).faults == []
+    assert later.key_id != certificate.key_id
+    assert json.loads(later.document)["follows"] == certificate.digest
+
+
+def test_91_a_revoked_key_is_a_warning(certificate):
+    checked = check(file_of(certificate), revoked=frozenset([certificate.key_id]))
+
+    assert checked.faults == []
+    assert any("revoked" in warning for warning in checked.warnings)
+
+
+def test_another_key_than_the_readers_is_a_fault(certificate):
+    signing.put_in_force(signing.prepare())
+
+    assert check(file_of(certificate), public_key=signing.current().public).faults
+    assert check(file_of(certificate), public_key=certificate.public_key).warnings == []
+
+
+def test_a_certificate_names_nobody(person, certificate):
+    assert "rosa" not in certificate.document
+    assert str(person.uid) not in certificate.document
+    assert "rosa" not in "".join(AuditPayload.objects.values_list("body", flat=True).filter(body__contains="digest"))
+
+
+@pytest.mark.parametrize("content", [b"", b"no json", b"[]", b'{"certificate": 1}', b'{"certificate": "{}", "signature": {}}', b"\xff"])
+def test_what_is_no_certificate_is_told(content):
+    with pytest.raises(NotACertificate):
+        check(content)
+
+
+@pytest.mark.parametrize("outcome", ["running", "residue", "blind"])
+def test_93_94_nothing_is_certified_before_a_clean_look(request_, outcome):
+    looked(request_, outcome)
+
+    with pytest.raises(NotProved):
+        issue(request_, Level.LIVE, DONE, actor="job/erasure", now=NOON)
+
+
+def test_94_a_certificate_lists_every_look(request_):
+    looked(request_, "residue")
+    looked(request_)
+
+    document = json.loads(issue(request_, Level.LIVE, DONE, actor="job/erasure", now=NOON).document)
+
+    assert [look["outcome"] for look in document["verification"]["looks"]] == ["residue", "clean"]
+
+
+def test_97_what_is_kept_stands_in_the_title_with_its_reason(request_):
+    looked(request_)
+    document = json.loads(issue(request_, Level.PARTLY, DONE, actor="job/erasure", now=NOON).document)
+
+    assert document["title"].startswith("partly refused")
+    assert any(part.rows and part.rows[0][0] == "legal_duty" for part in parts_of(document))
+
+
+def test_98_pdf_and_file_show_the_same_digest(certificate):
+    pdf = pdf_of(json.loads(certificate.document), digest=certificate.digest, key_id=certificate.key_id)
+
+    assert pdf.startswith(b"%PDF")
+    assert pdf == pdf_of(json.loads(certificate.document), digest=certificate.digest, key_id=certificate.key_id)
+
+
+def test_a_receipt_shows_whom_a_certificate_is_about(request_):
+    request_.state = "approved"
+    request_.save()
+    receipt = give_receipt(request_, actor=ACTOR, now=NOON)
+    looked(request_)
+
+    checked = check(file_of(issue(request_, Level.LIVE, DONE, actor="job/erasure", now=NOON)))
+
+    assert is_for(checked, receipt=receipt, user_id="rosa.delgado")
+    assert not is_for(checked, receipt=receipt, user_id="rosa.delgad")
+    assert not is_for(checked, receipt="00" * 16, user_id="rosa.delgado")
+    assert not is_for(checked, receipt="no receipt", user_id="rosa.delgado")
+
+
+def test_a_second_receipt_makes_the_first_one_void(request_):
+    request_.state = "review"
+    request_.save()
+    first = give_receipt(request_, actor=ACTOR, now=NOON)
+
+    assert give_receipt(request_, actor=ACTOR, now=NOON) != first
+    assert Commitment.objects.count() == 1
+
+
+def test_no_receipt_is_given_out_once_the_erasure_has_begun(request_):
+    with pytest.raises(TooLate):
+        give_receipt(request_, actor=ACTOR, now=NOON)
+
+
+def test_a_certificate_says_when_one_person_did_it_all(request_):
+    Approval.objects.update(single_operator=True)
+    looked(request_)
+
+    document = json.loads(issue(request_, Level.LIVE, DONE, actor="job/erasure", now=NOON).document)
+
+    assert document["people"]["four_eyes"] is False
+    assert any("same person" in sentence for sentence in document["limits"])
+
+
+def test_fractions_have_no_single_form():
+    with pytest.raises(canonical.NotCanonical):
+        canonical.written({"share": 0.5})
+
+
+def test_nothing_of_the_database_is_needed_to_verify(certificate, tmp_path):
+    path = tmp_path / "certificate.json"
+    path.write_bytes(file_of(certificate))
+    code = (
+        "import django; from django.conf import settings; settings.configure(); from pathlib import Path;"
+        "from memadmin.erasure.certificates.checking import check; print(check(Path(__import__('sys').argv[1]).read_bytes()).faults)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(path)], cwd=sources.ROOT, capture_output=True, text=True, check=False)
+
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_certificates_stay_when_somebody_deletes_their_request(certificate, request_):
+    with pytest.raises(Exception, match="protected"):
+        request_.delete()
+    assert Certificate.objects.count() == 1
