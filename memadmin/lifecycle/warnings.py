@@ -19,7 +19,7 @@ from retention.orphans import SESSIONS_CAP
 from retention.rules import MemoryType, RetentionPolicy
 from retention.victims import COUNT_CAP, Reason
 
-__all__ = ["NOUNS", "Warned", "warnings_of", "why_nothing_runs"]
+__all__ = ["NOUNS", "Warned", "about_rules", "warnings_of", "why_nothing_runs"]
 
 NOUNS = {
     MemoryType.SESSIONS: "sessions",
@@ -50,11 +50,16 @@ def warnings_of(container: Container, policy: RetentionPolicy, totals: Totals) -
         *([asked] if asked else []),
         *([blocked] if blocked else []),
         *_about_size(totals),
-        *_about_idle_rules(container, policy, totals),
-        *_about_contradictions(policy),
-        *_about_pins(container, policy, totals),
+        *about_rules(container, policy, totals),
     ]
     return tuple(sorted(found, key=lambda warned: not warned.loud))
+
+
+def about_rules(container: Container, policy: RetentionPolicy, totals: Totals) -> Iterator[Warned]:
+    """Yield what is the matter with the rules themselves, whatever they take now: those that do nothing, contradict, or pins outdo."""
+    yield from _about_idle_rules(container, policy, totals)
+    yield from _about_contradictions(policy)
+    yield from _about_pins(container, policy, totals)
 
 
 def _about_size(totals: Totals) -> Iterator[Warned]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
@@ -16,10 +18,14 @@ from memadmin.jobs.registry import CRONS
 from memadmin.lifecycle import nightly
 from memadmin.lifecycle.nightly import may_evict
 from memadmin.pages.decorators import may
+from memadmin.pages.foreseeing import Outcome, foresee, lets_more_go
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.tonight import confirm_tonight
 from memadmin.store import configuration
 from memadmin.store.configuration import REGISTRY, InvalidSetting
+
+SWITCHES = ("retention_enabled", "multi_tenancy_enabled")
+BOUNDS = ("approval_percent", "approval_items")
 
 
 @require_safe
@@ -34,9 +40,9 @@ def setting_change(request: PersonRequest, key: str) -> HttpResponse:
     if key not in REGISTRY:
         raise Http404
     raw = request.POST.get("value", "")
-    if key == "retention_enabled" and raw.strip().lower() in {"on", "true"} and request.POST.get("sure") != "yes" and not may_evict():
-        return _confirm_retention(request)
     try:
+        if request.POST.get("sure") != "yes" and (question := _question(request, key, raw)):
+            return question
         configuration.change(key, raw, actor=actor_of(request.user), now=timezone.now())
     except InvalidSetting as error:
         return _page(request, errors={key: str(error)}, given={key: raw}, status=422)
@@ -79,21 +85,51 @@ def schedule_run_now(request: PersonRequest, kind: str) -> HttpResponse:
     return redirect("pages:run-list")
 
 
-def _confirm_retention(request: PersonRequest) -> HttpResponse:
-    at = schedules.next_run("nightly", now=timezone.now())
-    when = f" The next one is at {at:%H:%M} UTC on {at:%d %b %Y}." if at else " The nightly run is switched off at present."
+def _question(request: PersonRequest, key: str, raw: str) -> HttpResponse | None:
+    """Ask first where the change would let runs take more, or let large ones go without a second person. Raises InvalidSetting."""
+    before, after = configuration.value(key), REGISTRY[key].parse(raw)
+    if key in BOUNDS and after > before:
+        return _ask(request, key, after, outcome=None)
+    if not lets_more_go(key, before, after) or not (key in SWITCHES or may_evict()):
+        return None
+    outcome = foresee(request.user, {key: after}, now=timezone.now())
+    return _ask(request, key, after, outcome=outcome) if outcome.more or key in SWITCHES else None
+
+
+def _ask(request: PersonRequest, key: str, value: bool | int, *, outcome: Outcome | None) -> HttpResponse:
+    spec = REGISTRY[key]
+    shown = ("on" if value else "off") if isinstance(value, bool) else f"{value:,}"
+    verb = "Turn retention on" if key == "retention_enabled" else f"Set “{spec.title}” to {shown}"
     confirm = {
         "action": request.path,
-        "verb": "Turn retention on",
-        "consequence": f"From now on each nightly run carries out the published policies of all containers.{when}",
-        "keeps": [
-            "Containers that are opted out lose nothing. Without a published policy only old working memories go, if a setting says so.",
-            "Pinned memories and sessions always stay.",
-        ],
+        "verb": verb,
+        "consequence": _consequence(key, outcome),
+        "warnings": list(outcome.sentences()) if outcome else [],
+        "keeps": list(_also(key, outcome)),
         "cancel": reverse("pages:setting-list"),
-        "hidden": {"value": "on", "sure": "yes"},
+        "hidden": {"value": shown if isinstance(value, bool) else value, "sure": "yes"},
+        "danger": bool(outcome and outcome.more),
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Turn retention on"})
+    return render(request, "components/confirm.html", {"confirm": confirm, "heading": verb})
+
+
+def _consequence(key: str, outcome: Outcome | None) -> str:
+    if outcome is None:
+        return f"{REGISTRY[key].help} With a higher value, larger runs go without one."
+    at = schedules.next_run("nightly", now=timezone.now())
+    when = f" The next one is at {at:%H:%M} UTC on {at:%d %b %Y}." if at else " The nightly run is switched off at present."
+    if key == "retention_enabled":
+        return f"From now on each nightly run carries out the published policies of all containers.{when}"
+    return f"{outcome.more:,} {'item' if outcome.more == 1 else 'items'} more would go at the next runs.{when}"
+
+
+def _also(key: str, outcome: Outcome | None) -> Iterator[str]:
+    if key == "retention_enabled":
+        yield "Containers that are opted out lose nothing. Without a published policy only old working memories go, if a setting says so."
+    if outcome and outcome.left_out:
+        yield f"{outcome.left_out:,} more containers were not looked at here."
+    if outcome:
+        yield "Pinned memories and sessions always stay."
 
 
 def _page(

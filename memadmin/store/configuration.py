@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -197,9 +200,24 @@ REGISTRY = {
 }
 
 
+_AS_IF: ContextVar[Mapping[str, Any]] = ContextVar("settings as if", default={})  # noqa: B039  # never changed in place
+
+
+@contextmanager
+def as_if(changes: Mapping[str, Any]) -> Iterator[None]:
+    """Let what is read inside see other values of some settings, to say what they would do. Nothing is stored, no other thread sees it."""
+    token = _AS_IF.set({**_AS_IF.get(), **changes})
+    try:
+        yield
+    finally:
+        _AS_IF.reset(token)
+
+
 def value(key: str) -> Any:
     """Return the value in force. An unknown key raises KeyError."""
     spec = REGISTRY[key]
+    if key in _AS_IF.get():
+        return _AS_IF.get()[key]
     row = Setting.objects.filter(key=key).first()
     return spec.default if row is None else row.value
 
@@ -209,7 +227,7 @@ def values() -> dict[str, Any]:
     with connection.cursor() as cursor:
         cursor.execute("SELECT key, value FROM store_setting")
         changed = {key: json.loads(text) for key, text in cursor.fetchall()}
-    return {key: changed.get(key, spec.default) for key, spec in REGISTRY.items()}
+    return {**{key: changed.get(key, spec.default) for key, spec in REGISTRY.items()}, **_AS_IF.get()}
 
 
 @transaction.atomic
