@@ -13,7 +13,7 @@ from django.db import transaction
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
-from memadmin.demo import governing
+from memadmin.demo import governing, traces
 from memadmin.demo.recipe import CLINIC, LOYALTY, MAIN, Recipe
 from memadmin.store import ingest, policies
 from memadmin.store.ingest import Arrival
@@ -109,6 +109,7 @@ def _complete(containers: Mapping[str, Container], recipe: Recipe, *, now: datet
     """Note that the demo is all there."""
     if containers[LOYALTY].policy_state == PolicyState.NEVER_SET:
         policies.opt_out(containers[LOYALTY], actor=ACTOR, now=now, base=None)
+    traces.leave(containers[MAIN], as_of=recipe.as_of, actor=ACTOR, now=now)
     log.append(
         Action.DEMO_LOADED,
         actor=ACTOR,
