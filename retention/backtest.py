@@ -58,9 +58,23 @@ class Loss:
         )
 
 
-def replay(memories: Iterable[PastMemory], policy: RetentionPolicy, *, nights: Sequence[datetime], until: datetime) -> Loss:
+class Past:
+    """One user's memories with their recalls, read once and replayed under any number of policies."""
+
+    def __init__(self, memories: Iterable[PastMemory]) -> None:
+        self.everything = [_Replayed(memory) for memory in memories]
+        self.youngest_first = sorted(self.everything, key=lambda memory: (memory.born, memory.key), reverse=True)
+
+    def replayed(self) -> "Past":
+        """Return the same, as before any night."""
+        for memory in self.everything:
+            memory.gone_at = None
+        return self
+
+
+def replay(past: Past, policy: RetentionPolicy, *, nights: Sequence[datetime], until: datetime) -> Loss:
     """Return what the policy would have lost of one user's recalls from the first night until `until`. `nights` are in order."""
-    run = _Run([_Replayed(memory) for memory in memories], policy)
+    run = _Run(past.replayed(), policy)
     for night in nights:
         run.night(_micros(night))
     begin = _micros(nights[0])
@@ -79,7 +93,7 @@ def replay(memories: Iterable[PastMemory], policy: RetentionPolicy, *, nights: S
 class _Replayed:
     """A memory in the form in which a night looks at it quickly: whole microseconds since 1970."""
 
-    __slots__ = ("created", "exempt", "gone_at", "hits", "importance", "key", "last_read", "recalls", "tokens", "updated")
+    __slots__ = ("born", "created", "exempt", "gone_at", "hits", "importance", "key", "last_read", "recalls", "tokens", "updated")
 
     def __init__(self, memory: PastMemory) -> None:
         facts = memory.facts
@@ -88,6 +102,7 @@ class _Replayed:
         self.updated = None if facts.last_updated_at is None else _micros(facts.last_updated_at)
         self.last_read = None if facts.last_accessed_at is None else _micros(facts.last_accessed_at)
         self.recalls = [_micros(at) for at in memory.recalls]
+        self.born = _FIRST if self.created is None else self.created
         self.gone_at: int | None = None
 
     def updated_at(self, moment: int) -> int | None:
@@ -108,20 +123,25 @@ class _Replayed:
 class _Run:
     """One user's memories under one policy, night after night."""
 
-    def __init__(self, everything: Sequence[_Replayed], policy: RetentionPolicy) -> None:
-        self.everything = everything
+    def __init__(self, past: Past, policy: RetentionPolicy) -> None:
+        self.everything = past.everything
         self.rule = policy.relevance
         age = policy.rule(MemoryType.LONG_TERM).age_limit
         self.age = None if age is None else age // _MICROSECOND
         self.ttl = None if self.rule is None or self.rule.ttl is None else self.rule.ttl // _MICROSECOND
         self.alive: list[_Replayed] = []
-        by_birth = sorted(everything, key=lambda memory: (_FIRST if memory.created is None else memory.created, memory.key))
-        self.unborn = list(reversed(by_birth))
+        self.tokens, self.soonest = 0, math.inf
+        self.unborn = list(past.youngest_first)
 
     def night(self, now: int) -> None:
-        while self.unborn and (self.unborn[-1].created is None or self.unborn[-1].created <= now):
-            self.alive.append(self.unborn.pop())
-        self._end((memory for memory in self.alive if self._is_past_a_date(memory, now)), now)
+        while self.unborn and self.unborn[-1].born <= now:
+            newborn = self.unborn.pop()
+            self.alive.append(newborn)
+            self.tokens += newborn.tokens
+            self.soonest = min(self.soonest, self._soonest_end(newborn))
+        if now > self.soonest:
+            self._end((memory for memory in self.alive if self._is_past_a_date(memory, now)), now)
+            self.soonest = min(map(self._soonest_end, self.alive), default=math.inf)
         if self.rule is not None:
             self._end(self._over_caps(self.rule, now), now)
 
@@ -129,8 +149,18 @@ class _Run:
         taken = list(going)
         for memory in taken:
             memory.gone_at = now
+            self.tokens -= memory.tokens
         if taken:
             self.alive = [memory for memory in self.alive if memory.gone_at is None]
+
+    def _soonest_end(self, memory: _Replayed) -> float:
+        """Return a moment up to which no age or time to live takes the memory, so that most nights need not look at its dates."""
+        if memory.exempt:
+            return math.inf
+        ends = [memory.created + self.ttl] if self.ttl is not None and memory.created is not None else []
+        if self.age is not None and memory.updated is not None:
+            ends.append(min(memory.updated, memory.updated if memory.created is None else memory.created) + self.age)
+        return min(ends, default=math.inf)
 
     def _is_past_a_date(self, memory: _Replayed, now: int) -> bool:
         if memory.exempt:
@@ -141,7 +171,7 @@ class _Run:
         return updated is not None and self.age is not None and updated < now - self.age
 
     def _over_caps(self, rule: RelevanceRule, now: int) -> Iterable[_Replayed]:
-        records, tokens = len(self.alive), sum(memory.tokens for memory in self.alive)
+        records, tokens = len(self.alive), self.tokens
         most_records = math.inf if rule.max_records is None else rule.max_records
         most_tokens = math.inf if rule.max_tokens is None else rule.max_tokens
         if records <= most_records and tokens <= most_tokens:

@@ -14,7 +14,7 @@ from uuid import UUID
 
 from memadmin.lifecycle.explain import facts_of
 from memadmin.store.models import Container, LongTermMemory, RecallEvent, Subject
-from retention.backtest import Loss, PastMemory, replay
+from retention.backtest import Loss, Past, PastMemory, replay
 from retention.rules import MemoryType, RelevanceRule, RetentionPolicy
 
 NIGHT = timedelta(days=1)
@@ -88,7 +88,7 @@ def _recalled_subjects(container: Container, window: Window) -> Sequence[tuple[i
     return list(subjects.values_list("pk", "long_term"))
 
 
-def _past_of(subject_id: int, window: Window) -> tuple[list[PastMemory], int, int]:
+def _past_of(subject_id: int, window: Window) -> tuple[Past, int, int]:
     """Return one user's memories with their recalls, how many recalls of the window there are, and of how many the memory has gone."""
     memories = list(LongTermMemory.objects.filter(subject=subject_id).only(*COLUMNS, "subject_id").order_by("id"))
     of_memory: dict[UUID, list[datetime]] = {memory.uid: [] for memory in memories}
@@ -102,7 +102,7 @@ def _past_of(subject_id: int, window: Window) -> tuple[list[PastMemory], int, in
         recorded, gone = recorded + in_window, gone + (in_window and times is None)
         if times is not None:
             times.append(at)
-    return [PastMemory(facts_of(memory), tuple(of_memory[memory.uid])) for memory in memories], recorded, gone
+    return Past(PastMemory(facts_of(memory), tuple(of_memory[memory.uid])) for memory in memories), recorded, gone
 
 
 def _events(subject_id: int) -> Iterator[tuple[UUID, str | None, datetime]]:

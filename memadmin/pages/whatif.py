@@ -37,7 +37,7 @@ DAYS = (0, 7, 30, 90)
 MOST_DAYS = 3_650
 LOSERS = 10
 RECALL_DAYS = 30
-REPLAYED = 50_000  # memories of users whose recalls are replayed for the page
+REPLAYED = 8_000  # memories of users whose recalls are replayed for the page
 BY_ITSELF = 2_000_000  # memories of a container whose figures are worked out without being asked for
 MEASURED = 350_000  # memories a second of the slowest figure, see docs/retention.md
 
