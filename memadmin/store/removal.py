@@ -14,7 +14,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 from memadmin.store import counters
-from memadmin.store.archive import ArchiveNote, copies
+from memadmin.store.archive import ArchiveNote, copies, packed_sql
 from memadmin.store.bulk import id_list, insert_rows
 from memadmin.store.lost import LOST
 from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, WorkingMemory
@@ -57,8 +57,8 @@ class Removed:
 @transaction.atomic
 def remove_long_term(chosen: Chosen, *, archive: ArchiveNote | None) -> Removed:
     """Remove those of the chosen memories that are as they were when chosen, into the archive unless that is off."""
-    if archive is None and connection.vendor == "postgresql":
-        return _remove_long_term_at_once(chosen)
+    if connection.vendor == "postgresql":
+        return _remove_long_term_at_once(chosen, archive)
     reasons = _still_chosen(LongTermMemory, chosen)
     if archive:
         rows = LongTermMemory.objects.filter(id__in=reasons).values()
@@ -181,14 +181,25 @@ gone AS (
     DELETE FROM store_longtermmemory AS m USING chosen AS c
     WHERE m.id = c.id AND NOT m.pinned AND NOT m.held
       AND m.revision = c.revision AND m.last_accessed_at IS NOT DISTINCT FROM c.last_accessed_at
-    RETURNING m.subject_id, m.tokens
+    RETURNING {columns}
 ),
+{copies}
 sums AS (SELECT subject_id, count(*) AS n, sum(tokens) AS tokens FROM gone GROUP BY subject_id),
 moved AS (
-    UPDATE store_subject AS s SET long_term = s.long_term - sums.n, tokens = s.tokens - sums.tokens
-    FROM sums WHERE s.id = sums.subject_id
+    UPDATE store_subject AS s SET long_term = s.long_term - sums.n, tokens = s.tokens - sums.tokens{archived}
+    FROM sums{new_copies} WHERE s.id = sums.subject_id
 )
 SELECT coalesce(sum(n), 0), coalesce(sum(tokens), 0) FROM sums
+"""
+_COPIES = """
+copies AS (
+    INSERT INTO store_archived AS a (uid, container_id, subject_id, item_type, payload, reason, run_number, archived_at, expires_at)
+    SELECT uid, container_id, subject_id, 'long-term', payload, reason, %s, %s, %s FROM gone
+    ON CONFLICT (uid, subject_id) DO UPDATE SET payload = excluded.payload, reason = excluded.reason,
+        run_number = excluded.run_number, archived_at = excluded.archived_at, expires_at = excluded.expires_at
+    RETURNING subject_id, (xmax = 0)::integer AS is_new
+),
+added AS (SELECT subject_id, sum(is_new) AS n FROM copies GROUP BY subject_id),
 """
 
 
@@ -207,11 +218,17 @@ SELECT coalesce(sum(n), 0), coalesce(sum(messages), 0) FROM sums
 """
 
 
-def _remove_long_term_at_once(chosen: Chosen) -> Removed:
-    """The path of large runs: one statement deletes the batch and moves the counters, no row passes through Python."""
+def _remove_long_term_at_once(chosen: Chosen, archive: ArchiveNote | None) -> Removed:
+    """The path of large runs: one statement copies and deletes the batch and moves the counters, no row passes through Python."""
     _lock_subjects(chosen)
+    columns, how, parameters = "m.subject_id, m.tokens", {"copies": "", "archived": "", "new_copies": ""}, [*chosen.params]
+    if archive is not None:
+        columns += f", m.uid, m.container_id, c.reason, {packed_sql(LongTermMemory, 'm')} AS payload"
+        joined = " JOIN added ON added.subject_id = sums.subject_id"
+        how = {"copies": _COPIES, "archived": ", archived = s.archived + added.n", "new_copies": joined}
+        parameters += [archive.run_number, archive.now, archive.expires_at]
     with connection.cursor() as cursor:
-        cursor.execute(_AT_ONCE.format(chosen=chosen.sql), chosen.params)
+        cursor.execute(_AT_ONCE.format(chosen=chosen.sql, columns=columns, **how), parameters)
         items, tokens = cursor.fetchone()
     return Removed(items=int(items), tokens=int(tokens))
 

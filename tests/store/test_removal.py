@@ -2,6 +2,7 @@ import uuid
 
 import pytest
 from django.db import connection
+from django.utils.dateparse import parse_datetime
 
 from memadmin.store import archive, pinning, removal
 from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Session, WorkingMemory
@@ -174,6 +175,21 @@ def test_a_second_eviction_of_the_same_memory_replaces_its_copy():
 
     assert archive.unpack(Archived.objects.get().payload)["row"]["text"] == "new"
     assert subject_of(container).archived == 1
+
+
+def test_the_database_packs_what_python_packs():
+    details = {"metadata": {"a": [1.5, None, 'ü\\"\n\u2028'], "ключ": True}, "parts": [{"text": "x"}], "tags": {}, "importance": 0.1}
+    memory = make_memory(make_container(), "Ä 😀 \t\\ 'quoted' {%s}", last_accessed_at=NOON.replace(microsecond=120), hits=3, **details)
+    row = LongTermMemory.objects.values().get()
+
+    removal.remove_long_term(chosen(memory), archive=NOTE)
+
+    def moments(body):
+        return {name: parse_datetime(value) if name.endswith("_at") and value else value for name, value in body["row"].items()}
+
+    packed = archive.unpack(Archived.objects.get().payload)
+    assert moments(packed) == moments(archive.unpack(archive.pack(row)))
+    assert packed["working"] == []
 
 
 def test_times_survive_the_archive_to_the_microsecond():

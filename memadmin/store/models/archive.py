@@ -15,7 +15,7 @@ class Archived(models.Model):
     container = models.ForeignKey(Container, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
     subject = models.ForeignKey(Subject, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
     item_type = models.CharField(max_length=16, choices=ItemType)
-    payload = models.BinaryField()  # zlib over JSON, see `store.archive`
+    payload = models.BinaryField()  # JSON, mostly under zlib, see `store.archive`
     reason = models.CharField(max_length=32)
     run_number = models.BigIntegerField(null=True)
     archived_at = models.DateTimeField(db_default=Now())
