@@ -1,0 +1,104 @@
+"""A process of its own beside `bench.ten_million`: a worker, or the traffic of others. Says when it is ready, and begins when told to.
+
+python -m bench.ten_million_worker ADDRESS plan CONTAINER | enforce RUN | traffic PATTERN
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import sys
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from functools import partial
+from random import Random
+from typing import Any
+
+from django.db import connection
+
+from bench import ten_million_setup as setup
+from memadmin.lifecycle import planning
+from memadmin.lifecycle.enforcement import enforce_batch
+from memadmin.lifecycle.models import Trigger
+from memadmin.store import policies
+from memadmin.store.listing import MemoryFilter, Sort, keyed, memories_of
+from memadmin.store.models import Container, LongTermMemory, Subject
+from memadmin.store.paging import slice_by_key
+from retention.rules import RelevanceRule
+
+TOUCHED = 10  # memories at once
+
+
+def plan(container: str) -> dict[str, Any]:
+    """Record a preview of the policy in force."""
+    version = policies.published(Container.objects.get(pk=int(container)))
+    if version is None:
+        raise SystemExit("No policy is in force.")
+    run = planning.plan(
+        version.container, policies.parse(version), now=datetime.now(UTC), trigger=Trigger.MANUAL, actor=setup.ACTOR, policy_version=version
+    )
+    return {"run": run.number, "planned": run.planned}
+
+
+def enforce(run: str) -> dict[str, Any]:
+    """Carry out batches until the run has no more."""
+    removed = 0
+    while True:
+        batch = enforce_batch(int(run), now=datetime.now(UTC))
+        removed += batch.removed
+        if batch.is_last or not (batch.removed or batch.kept):
+            return {"removed": removed}
+
+
+def traffic(pattern: str) -> dict[str, Any]:
+    """Recall memories and look at users' pages until told to stop; return how long each took. `victims`: recall those of a run alone."""
+    stop = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
+    dice, taken = Random(1), {"touch": [], "page": []}
+    ids = [row[0] for row in setup.run_sql("SELECT id FROM bench_touched ORDER BY random() LIMIT 20000")] if pattern == "victims" else []
+    highest = LongTermMemory.objects.order_by("-id").values_list("id", flat=True)[0]
+    users = list(Subject.objects.filter(container=setup.EVERYONE).order_by("?")[:500])
+    while not stop.is_set():
+        some = dice.sample(ids, TOUCHED) if ids else [dice.randrange(highest) for _ in range(TOUCHED)]
+        taken["touch"].append(_timed(partial(_touch, some)))
+        if not ids:
+            taken["page"].append(_timed(partial(_page, dice.choice(users))))
+        time.sleep(0.002)
+    return taken
+
+
+def _touch(ids: list[int]) -> None:
+    """As a writer who waits for rows that others hold; the product's own note of a recall passes over them."""
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE store_longtermmemory SET hits = hits + 1 WHERE id = ANY(%s)", [sorted(ids)])
+
+
+def _page(user: Subject) -> None:
+    now, rule = datetime.now(UTC), RelevanceRule()
+    page = slice_by_key(keyed(memories_of(user, MemoryFilter(), rule, now=now), Sort.SCORE, rule, now=now), key="key")
+    list(LongTermMemory.objects.filter(pk__in=page.ids))
+
+
+def _timed(act: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    act()
+    return time.perf_counter() - begun
+
+
+def main() -> None:
+    address, what, argument = sys.argv[1:]
+    setup.use(address)
+    act = {"plan": plan, "enforce": enforce, "traffic": traffic}[what]
+    connection.ensure_connection()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    begun = time.perf_counter()
+    answer = act(argument)
+    seconds, peak = time.perf_counter() - begun, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({**answer, "seconds": seconds, "peak_mb": peak}), flush=True)
+
+
+if __name__ == "__main__":
+    main()
