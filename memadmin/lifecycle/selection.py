@@ -99,11 +99,13 @@ def _condemned(
     )
 
 
-def over_caps_sql(container: Container, rule: RelevanceRule, *, spared: str, now: datetime, known: Sequence[int] = ()) -> str:
+def over_caps_sql(
+    container: Container, rule: RelevanceRule, *, spared: str, now: datetime, known: Sequence[int] = (), among: Sequence[int] = ()
+) -> str:
     """Return the SELECT of what exceeds a user's caps among the rows that are spared so far. Exempt rows count and stay.
 
-    Subjects that are `known` are left out. A row's `remaining` and `weight` are what the user would hold if all that go before it were
-    gone: it goes while they exceed a cap.
+    Subjects that are `known` are left out; with `among` only those are looked at. A row's `remaining` and `weight` are what the user
+    would hold if all that go before it were gone: it goes while they exceed a cap.
     """
     records, weight = _over("remaining", rule.max_records), _over("weight", rule.max_tokens)
     reasons = (
@@ -114,6 +116,8 @@ def over_caps_sql(container: Container, rule: RelevanceRule, *, spared: str, now
         f"SELECT id FROM store_subject WHERE container_id = {container.pk} "
         f"AND ({_over('long_term', rule.max_records)} OR {_over('tokens', rule.max_tokens)})"
     )
+    if among:
+        candidates += f" AND id IN ({', '.join(map(str, among))})"
     if known:
         candidates += f" AND id NOT IN ({', '.join(map(str, known))})"
     return (

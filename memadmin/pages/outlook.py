@@ -52,8 +52,8 @@ def outlook_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> 
     shown = scored.shown(places=3)
     points = shown.points
     return Outlook(
-        sentence=_sentence(memory, standing, reasons, now=now),
-        words=_in_words(memory, scored, now=now),
+        sentence=sentence(memory, standing, reasons, now=now),
+        words=in_words(memory, scored, now=now),
         terms=[
             Row(name=term.name, raw=f"{term.raw:.3f}", weight=f"{term.weight:g}", points=f"{100 * value:.1f}")
             for term, value in zip(scored.terms, points, strict=True)
@@ -67,7 +67,7 @@ def outlook_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> 
     )
 
 
-def _in_words(memory: LongTermMemory, scored: Score, *, now: datetime) -> str:
+def in_words(memory: LongTermMemory, scored: Score, *, now: datetime) -> str:
     """Say what the numbers say: "Last recalled 8 months ago, recalled once, low importance."."""
     read = {
         AccessBasis.UNDATED: "It has no date, which counts as just recalled",
@@ -83,7 +83,7 @@ def _in_words(memory: LongTermMemory, scored: Score, *, now: datetime) -> str:
     return f"{read}{times}; {level} importance."
 
 
-def _sentence(memory: LongTermMemory, standing: Standing, reasons: tuple[Reason, ...], *, now: datetime) -> str:
+def sentence(memory: LongTermMemory, standing: Standing, reasons: tuple[Reason, ...], *, now: datetime) -> str:
     due = limit_dates(memory, standing)
     passed = limits_passed(memory, standing, now=now)
     if memory.pinned:

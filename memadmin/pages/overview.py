@@ -30,6 +30,7 @@ from memadmin.store.models.subjects import COUNTERS
 
 RUNS_SHOWN = 8
 SCHEDULED_SHOWN = 5
+CONTAINERS_SHOWN = 8
 WORKER_SILENT = timedelta(minutes=3)
 
 
@@ -38,6 +39,8 @@ WORKER_SILENT = timedelta(minutes=3)
 def overview(request: PersonRequest) -> HttpResponse:
     now = timezone.now()
     context: dict[str, Any] = {"now": now, "figures": _figures(request.user), "matters": _matters(request.user, now=now)}
+    if request.user.may(Right.MEMORY_VIEW):
+        context["at_risk"] = visible_containers(request.user).standing().by_name()[:CONTAINERS_SHOWN]
     if request.user.may(Right.RUN_VIEW):
         runs = Run.objects.of_containers(visible_containers(request.user)).exclude(state=RunState.DISCARDED)
         context["runs"] = runs.select_related("container", "policy_version").newest_first()[:RUNS_SHOWN]

@@ -4,6 +4,7 @@ from django.urls import path
 
 from memadmin.pages import (
     approving,
+    at_risk,
     auditing,
     certificates,
     comparing,
@@ -51,6 +52,7 @@ urlpatterns = [
     path("help/", help.help, name="help"),
     path("containers/", containers.container_list, name="container-list"),
     path("containers/<uuid:uid>/users/", containers.user_list, name="user-list"),
+    path("containers/<uuid:uid>/at-risk/", at_risk.container_at_risk, name="container-at-risk"),
     path("containers/<uuid:uid>/figures/", measures.container_measures, name="container-measures"),
     path("containers/<uuid:uid>/export/", exports.container_export, name="container-export"),
     path("containers/<uuid:uid>/export/download/", exports.container_download, name="container-download"),
