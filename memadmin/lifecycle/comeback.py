@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Count, Q, QuerySet
 
 from memadmin.lifecycle.warnings import Warned, why_nothing_runs
-from memadmin.store import policies
+from memadmin.store import bars, policies
 from memadmin.store.archive import unpack
 from memadmin.store.models import Archived, Container, ItemType, LongTermMemory, Session, Subject
 from memadmin.store.querysets import still_restorable
@@ -48,7 +48,10 @@ class UserOver:
 
 @dataclass(frozen=True, slots=True)
 class Comeback:
-    """The numbers. `past` are past an age or a TTL of the policy in force; `expired` past their last day in the archive."""
+    """The numbers. `past` are past an age or a TTL of the policy in force; `expired` past their last day in the archive.
+
+    `there` are in the store again, `barred` stay because somebody decides about their erasure.
+    """
 
     items: int = 0
     memories: int = 0
@@ -56,6 +59,7 @@ class Comeback:
     users: int = 0
     expired: int = 0
     there: int = 0
+    barred: int = 0
     past: int = 0
     over: tuple[UserOver, ...] = ()
     looked_at: int = 0
@@ -98,6 +102,7 @@ def look_ahead(copies: QuerySet[Archived], *, now: datetime) -> Comeback:
     return replace(
         found,
         there=_there(page),
+        barred=len(bars.barred(page)),
         past=sum(part.past for part in parts),
         over=tuple(sorted((user for part in parts for user in part.over), key=lambda user: (-user.too_many, user.subject.pk))),
         blocked=blocked[0] if len(blocked) == len(containers) and blocked else None,

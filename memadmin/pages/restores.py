@@ -82,7 +82,7 @@ def archive_address(subject: Subject, query: QueryDict) -> str:
 def ask(request: PersonRequest, copies: QuerySet[Archived], *, hidden: Mapping[str, str], cancel: str, now: datetime) -> HttpResponse:
     """Show what comes back and what of it would go again."""
     found = comeback.look_ahead(copies, now=now)
-    coming = found.items - found.there
+    coming = found.items - found.there - found.barred
     confirm = {
         "action": request.get_full_path(),
         "verb": f"Restore {coming:,} item{'' if coming == 1 else 's'}",
@@ -137,6 +137,10 @@ def remarks_on(found: Comeback) -> list[str]:
     said = []
     if found.there:
         said.append(f"{found.there:,} came back by {'itself' if found.there == 1 else 'themselves'} meanwhile; the newer form stays.")
+    if found.barred:
+        said.append(
+            f"{found.barred:,} will not come back: a request for erasure that is open asks about {'it' if found.barred == 1 else 'them'}."
+        )
     if found.expired:
         said.append(f"{found.expired:,} cannot come back: the last day in the archive has passed.")
     for container in found.containers:
@@ -154,7 +158,7 @@ def say(request: PersonRequest, restored: Restored) -> None:
     if restored.already_there:
         problem(request, f"{restored.already_there:,} came back by itself meanwhile, so the newer form was left as it is.")
     if restored.refused:
-        problem(request, f"{restored.refused:,} not restored: this was erased on request and is not put back.")
+        problem(request, f"{restored.refused:,} not restored: its erasure was asked for or has been carried out.")
     if not (restored.items or restored.already_there or restored.refused):
         problem(request, "Nothing was restored: the last day in the archive has passed.")
 

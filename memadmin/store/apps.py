@@ -10,4 +10,4 @@ class StoreConfig(AppConfig):
 
     def ready(self) -> None:
         import_module("memadmin.store.own_locations")
-        autodiscover_modules("locations")  # our own `locations` is the register that they fill
+        autodiscover_modules("locations", "bars")  # our own modules of these names are the registers that they fill

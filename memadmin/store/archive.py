@@ -16,7 +16,7 @@ from uuid import UUID
 
 from django.db import connection, models, transaction
 
-from memadmin.store import counters, embeddings, suppression
+from memadmin.store import bars, counters, embeddings, suppression
 from memadmin.store.bulk import insert_rows
 from memadmin.store.models import Archived, Container, ItemType, LongTermMemory, Mode, Pin, Session, WorkingMemory
 from memadmin.store.said import texts_of
@@ -40,7 +40,7 @@ class Restored:
 
     items: int
     already_there: int
-    refused: int = 0  # erased since: they stay in the archive until somebody decides
+    refused: int = 0  # erased since, or asked to be: they stay in the archive until somebody decides
     by_run: Mapping[int, int] = field(default_factory=dict)
 
 
@@ -106,13 +106,14 @@ def copies(
 def restore(archived_ids: Sequence[int], *, now: datetime) -> Restored:
     """Put archived items back into the store. One that is there again already keeps its newer form and its copy.
 
-    One whose user or words were erased meanwhile is not put back.
+    One whose user or words were erased meanwhile is not put back, nor one that an open request for erasure asks about.
     """
     subject_ids = Archived.objects.filter(id__in=archived_ids).values_list("subject_id", flat=True)
     counters.lock(subject_ids)
     found = list(Archived.objects.filter(id__in=archived_ids).select_related("subject").order_by("id"))
     present = _present(found)
-    erased = _erased([copy for copy in found if copy.uid not in present], now=now)
+    wanted = [copy for copy in found if copy.uid not in present]
+    erased = _erased(wanted, now=now) | bars.barred(wanted)
     returning = [copy for copy in found if copy.uid not in present and copy.pk not in erased]
     moves = counters.Moves()
     _restore_memories([copy for copy in returning if copy.item_type == ItemType.LONG_TERM], moves)
