@@ -29,6 +29,7 @@ class Right(TextChoices):
     ERASURE_INTAKE = "erasure.intake", "open and cancel erasure requests"
     ERASURE_REVIEW = "erasure.review", "review what an erasure request covers"
     ERASURE_APPROVE = "erasure.approve", "approve erasure requests"
+    ERASURE_HOLD = "erasure.hold", "place and release holds and restrictions"
     EXPORT_MAKE = "export.make", "export memories"
     IMPORT_MAKE = "import.make", "import memories"
     PERSON_MANAGE = "person.manage", "manage people and their roles"

@@ -39,6 +39,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
         Right.ERASURE_INTAKE,
         Right.ERASURE_REVIEW,
         Right.ERASURE_APPROVE,
+        Right.ERASURE_HOLD,
         Right.EXPORT_MAKE,
         Right.RUN_APPROVE,
         Right.SCHEDULE_VIEW,

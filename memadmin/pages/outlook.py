@@ -88,6 +88,8 @@ def sentence(memory: LongTermMemory, standing: Standing, reasons: tuple[Reason, 
     passed = limits_passed(memory, standing, now=now)
     if memory.pinned:
         return f"Pinned: no run evicts it{although_past(passed)}."
+    if memory.restricted:
+        return "Restricted: it stays as it is, no agent is given it, and nothing removes it."
     if memory.held:
         return "Held: nothing removes it."
     if standing.blocked:

@@ -118,3 +118,16 @@ def changes_between(old: RetentionPolicy | None, new: RetentionPolicy) -> list[s
     """Return the sentences that a new policy says and the old one does not."""
     before = set(sentences_of(old)) if old else set()
     return [sentence for sentence in sentences_of(new) if sentence not in before]
+
+
+_SUPPRESSED = {
+    "fence": "An erasure of this person is running: nothing new is taken.",
+    "block": "Somebody of this id was erased: nothing new is taken.",
+    "quarantine": "Somebody of this id was erased: what arrives is set aside for a person to decide on.",
+    "flag": "Somebody of this id was erased before. What is here came afterwards.",
+}
+
+
+def suppressed_in_words(mode: str) -> str:
+    """Return what a page says of a user whose id was erased once; "" of anybody else."""
+    return _SUPPRESSED.get(mode, "")

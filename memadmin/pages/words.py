@@ -60,7 +60,12 @@ WORDS: dict[str, tuple[Word, ...]] = {
             "3 of 4,000: 0.1 %. Without any report nobody knows.",
         ),
         Word("Pin", "A mark that keeps a memory or session from every eviction until it is unpinned. It needs a reason."),
-        Word("Hold", "A legal mark that keeps an item from eviction and from erasure."),
+        Word(
+            "Hold",
+            "A legal mark: nothing evicts, deletes or erases the item until it is released, with a reason.",
+        ),
+        Word("Restriction", "A person's data is kept, but not used: no agent is given it, no model reads it, nobody changes it."),
+        Word("Suppression", "What was erased is known again by a digest, so that it does not come back unseen."),
         Word(
             "Retention policy",
             "The rules of one container that say what is evicted. Each change is a new version, and old ones stay readable.",

@@ -24,7 +24,8 @@ from memadmin.lifecycle.warnings import NOUNS
 from memadmin.pages import text as texts
 from memadmin.pages import times, wording
 from memadmin.pages.words import word_named
-from memadmin.store.models import Subject
+from memadmin.store import holding
+from memadmin.store.models import HoldScope, LongTermMemory, Session, Subject
 from retention.backtest import Loss
 
 register = template.Library()
@@ -141,6 +142,22 @@ def missed(rate: Rate) -> str:
 def by_noun(totals: Totals) -> list[tuple[str, TypeTotals]]:
     """The totals of a run, type by type, with the noun of the type."""
     return [(NOUNS[memory_type], each) for memory_type, each in totals.by_type.items()]
+
+
+@register.inclusion_tag("holds/_marks.html", takes_context=True)
+def bindings(context: Any, item: Subject | Session | LongTermMemory) -> dict[str, Any]:
+    """Why a user, session or memory is held or restricted, in full, and that somebody of this id was erased. Asks only where it is so."""
+    person = context["user"]
+    subject = item if isinstance(item, Subject) else None
+    scope = HoldScope.SUBJECT if subject else HoldScope.SESSION if isinstance(item, Session) else HoldScope.MEMORY
+    return {
+        "user": person,
+        "holds": holding.standing_on(item) if item.held else [],
+        "scope": scope.value,
+        "uid": item.uid,
+        "may_read": may(person, Right.MEMORY_READ_TEXT),
+        "erased": wording.suppressed_in_words(subject.suppressed) if subject else "",
+    }
 
 
 @register.simple_tag

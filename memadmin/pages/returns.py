@@ -1,0 +1,115 @@
+"""What was erased and must not come back: the suppressions, and what came back nevertheless and waits for a decision."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+from django.db.models import F, Q, QuerySet
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404, redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from memadmin.access.actors import actor_of, names_of
+from memadmin.access.models import Person
+from memadmin.access.rights import Right
+from memadmin.access.visibility import visible_containers, within
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.store import admission, quarantine, releasing, suppression
+from memadmin.store.held_copies import Restricted
+from memadmin.store.ingest import UidTaken
+from memadmin.store.models import Mode, Outcome, Returned, Suppression
+from memadmin.store.opening import Suppressed
+from memadmin.store.suppression_keys import KeysUnusable
+from memadmin.store.text import clean
+
+
+@require_safe
+@may("erasure.view")
+def suppression_list(request: PersonRequest) -> HttpResponse:
+    rows = _visible_suppressions(request.user)
+    page = slice_of(request, rows.annotate(key=F("since")), key="key", descending=True)
+    found = in_order(Suppression.objects.select_related("container"), page)
+    context = {
+        "suppressions": found,
+        "names": names_of(each.lifted_by for each in found if each.lifted_by),
+        "paging": paging(request, page, total=rows.count(), noun="suppressions"),
+        "waiting": _waiting(request.user).count(),
+        "standing": {mode.value for mode in Mode} - {Mode.LIFTED.value, Mode.FENCE.value},
+        "may_read": request.user.may(Right.MEMORY_READ_TEXT),
+    }
+    return render_page(request, "returns/suppressions.html", "returns/_suppressions.html", context)
+
+
+@require_POST
+@may("erasure.approve")
+def suppression_lift(request: PersonRequest, uid: UUID) -> HttpResponse:
+    suppressed = get_object_or_404(_visible_suppressions(request.user), uid=uid)
+    try:
+        suppression.lift(suppressed, reason=clean(request.POST.get("reason", "")), actor=actor_of(request.user), now=timezone.now())
+    except (suppression.NoReason, suppression.NotStanding, KeysUnusable) as error:
+        problem(request, str(error))
+    else:
+        notice(request, "Lifted: it may come back. Nothing was brought back by this.")
+    return redirect("pages:suppression-list")
+
+
+@require_safe
+@may("erasure.view")
+def returned_list(request: PersonRequest) -> HttpResponse:
+    rows = _waiting(request.user)
+    page = slice_of(request, rows.annotate(key=F("arrived_at")), key="key", descending=True)
+    found = in_order(Returned.objects.select_related("container", "subject"), page)
+    may_read = request.user.may(Right.MEMORY_READ_TEXT)
+    context = {
+        "rows": [{"returned": each, "text": _text(each) if may_read else None} for each in found],
+        "names": names_of(each.arrived_by for each in found),
+        "paging": paging(request, page, total=rows.count(), noun="items"),
+        "may_read": may_read,
+    }
+    return render_page(request, "returns/list.html", "returns/_table.html", context)
+
+
+@require_POST
+@may("erasure.review")
+def returned_release(request: PersonRequest, pk: int) -> HttpResponse:
+    returned = get_object_or_404(_waiting(request.user).select_related("container"), pk=pk)
+    try:
+        releasing.release(returned, reason=clean(request.POST.get("reason", "")), actor=actor_of(request.user), now=timezone.now())
+    except (suppression.NoReason, suppression.NotStanding, KeysUnusable) as error:
+        problem(request, str(error))
+    except (Suppressed, Restricted, UidTaken) as error:
+        problem(request, f"It was not let in. {error}")
+    else:
+        notice(request, "It was let in.")
+    return redirect("pages:returned-list")
+
+
+@require_POST
+@may("erasure.review")
+def returned_drop(request: PersonRequest, pk: int) -> HttpResponse:
+    returned = get_object_or_404(_waiting(request.user), pk=pk)
+    quarantine.drop([returned], actor=actor_of(request.user), now=timezone.now())
+    notice(request, "It was dropped for good.")
+    return redirect("pages:returned-list")
+
+
+def _visible_suppressions(person: Person) -> QuerySet[Suppression]:
+    return Suppression.objects.filter(Q(container__isnull=True) | Q(container__in=visible_containers(person)))
+
+
+def _waiting(person: Person) -> QuerySet[Returned]:
+    return within(person, Returned.objects.filter(outcome=Outcome.QUARANTINED))
+
+
+def _text(returned: Returned) -> str:
+    """Return what was set aside, in words where it has some."""
+    try:
+        item = quarantine.content_of(returned)
+    except KeysUnusable:
+        return "It cannot be opened: the key that sealed it is missing."
+    said = [text for text in admission.texts_in(item) if text]
+    return "\n".join(said) or json.dumps(getattr(item, "metadata", {}), ensure_ascii=False)

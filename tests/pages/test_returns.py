@@ -1,0 +1,114 @@
+import html
+
+import pytest
+from django.urls import reverse
+
+from memadmin.access.roles import Role
+from memadmin.store import suppression
+from memadmin.store.models import LongTermMemory, Mode, Returned, Suppression
+from memadmin.store.suppression import Terms
+from tests.factories import ACTOR, NOON, a_memory, make_container, store, subject_of
+from tests.people import a_browser_of, auditor, support
+
+pytestmark = pytest.mark.django_db
+
+
+def officer(**details):
+    return a_browser_of(Role.COMPLIANCE, login="cora", **details)
+
+
+def text_of(response):
+    return " ".join(html.unescape(response.content.decode()).split())
+
+
+def erase(mode, container=None):
+    terms = Terms(mode=mode)
+    return suppression.suppress_users(["ann"], container=container, terms=terms, request_ref="erasure/7f0c", actor=ACTOR, now=NOON)[0]
+
+
+def set_aside(container, text="likes tea"):
+    erase(Mode.QUARANTINE)
+    store(container, a_memory(text))
+    return Returned.objects.get()
+
+
+def test_what_is_suppressed_is_listed_without_a_word_of_whom():
+    terms = Terms(mode=Mode.BLOCK)
+    suppression.suppress_users(["canary-4711"], container=None, terms=terms, request_ref="erasure/7f0c", actor=ACTOR, now=NOON)
+
+    page = text_of(officer().get(reverse("pages:suppression-list")))
+
+    assert "A user id" in page
+    assert "everywhere" in page
+    assert "canary" not in page
+
+
+def test_a_suppression_is_lifted_with_a_reason_alone():
+    placed, browser = erase(Mode.BLOCK), officer()
+    url = reverse("pages:suppression-lift", args=[placed.uid])
+
+    assert "Say why this may come back" in text_of(browser.post(url, {"reason": " "}, follow=True))
+    assert "Lifted: it may come back" in text_of(browser.post(url, {"reason": "new contract"}, follow=True))
+    assert "lifted already" in text_of(browser.post(url, {"reason": "again"}, follow=True))
+    store(make_container(), a_memory())
+
+
+def test_what_is_set_aside_is_shown_and_let_in_with_a_reason():
+    browser, container = officer(), make_container()
+    returned = set_aside(container)
+    url = reverse("pages:returned-release", args=[returned.pk])
+
+    assert "likes tea" in text_of(browser.get(reverse("pages:returned-list")))
+    assert "Say why this may come back" in text_of(browser.post(url, follow=True))
+    assert "It was let in." in text_of(browser.post(url, {"reason": "she agreed"}, follow=True))
+    assert LongTermMemory.objects.get().text == "likes tea"
+    assert browser.post(url, {"reason": "she agreed"}).status_code == 404
+
+
+def test_what_is_set_aside_can_be_dropped():
+    returned, browser = set_aside(make_container()), officer()
+
+    browser.post(reverse("pages:returned-drop", args=[returned.pk]))
+
+    assert not Returned.objects.exists()
+    assert not LongTermMemory.objects.exists()
+
+
+def test_f82_the_page_of_a_new_person_under_an_erased_id_says_that_there_is_a_tombstone():
+    container = make_container()
+    erase(Mode.FLAG)
+    store(container, a_memory("new here"))
+
+    page = text_of(officer().get(reverse("pages:user-memories", args=[subject_of(container).uid])))
+
+    assert "Somebody of this id was erased before. What is here came afterwards." in page
+    assert "new here" in page
+
+
+def test_88_lifting_and_releasing_are_closed_to_others_and_texts_to_those_who_may_not_read():
+    container = make_container()
+    returned = set_aside(container, "canary-4711")
+    placed = Suppression.objects.get()
+    urls = [
+        reverse("pages:suppression-lift", args=[placed.uid]),
+        reverse("pages:returned-release", args=[returned.pk]),
+        reverse("pages:returned-drop", args=[returned.pk]),
+    ]
+    watcher = auditor()
+
+    for browser in (watcher, support(), a_browser_of(Role.POLICY_EDITOR, login="pia")):
+        assert {browser.post(url, {"reason": "x"}).status_code for url in urls} == {403}
+    assert "canary-4711" not in text_of(watcher.get(reverse("pages:returned-list")))
+    allowed = officer()
+    assert {allowed.get(url).status_code for url in urls} == {405}
+
+
+def test_55_another_containers_arrivals_and_suppressions_are_not_there():
+    mine, other = make_container("mine"), make_container("other")
+    placed = erase(Mode.QUARANTINE, other)
+    store(other, a_memory())
+    browser = officer(containers=[mine])
+
+    assert browser.post(reverse("pages:suppression-lift", args=[placed.uid]), {"reason": "x"}).status_code == 404
+    assert browser.post(reverse("pages:returned-drop", args=[Returned.objects.get().pk])).status_code == 404
+    assert "other" not in text_of(browser.get(reverse("pages:returned-list")))
