@@ -7,10 +7,11 @@ import pytest
 from django.urls import get_resolver, reverse
 
 from memadmin.access.roles import Role
+from memadmin.lifecycle.feedback import Report, record
 from memadmin.pages import urls
-from memadmin.store.models import Archived, LongTermMemory, Session
+from memadmin.store.models import Archived, FeedbackKind, LongTermMemory, Session
 from tests.cases.governing import form, under
-from tests.factories import NOON, a_change, a_memory, a_message, a_pin, a_session, store, subject_of
+from tests.factories import ACTOR, NOON, a_change, a_memory, a_message, a_pin, a_session, store, subject_of
 from tests.people import HTMX, a_browser_of
 from tests.runs import a_policy, carry_out, preview
 
@@ -65,11 +66,12 @@ ASKED = {
         "number",
         "force",
     ),
+    *("words", "noticed_on", "memory_uid", "session_uid", "memory", "item"),
     *form(),
     *(name for name in form() if not name.endswith("_none")),
     *(name.removesuffix("_none") for name in form()),
 }
-WORDS = {"key": "preview_keep_days", "kind": "nightly"}
+WORDS = {"key": "preview_keep_days", "kind": "nightly", "days": 7, "serial": UUID(int=0)}
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +95,8 @@ def addresses(db):
     run = preview(container)
     uids = {"containers": container.uid, "users": subject_of(container).uid, "memories": LongTermMemory.objects.earliest("id").uid}
     uids |= {"sessions": Session.objects.latest("id").uid, "archive": Archived.objects.earliest("id").uid}
+    noticed = Report(kind=FeedbackKind.FORGOT, words="forgot it", noticed_at=NOON)
+    uids |= {"feedback": record(subject_of(container), noticed, actor=ACTOR, now=NOON).uid}
     return [_address(pattern, uids, run.number) for pattern in urls.urlpatterns]
 
 
