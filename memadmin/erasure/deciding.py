@@ -17,11 +17,11 @@ from memadmin.erasure.refusals import audited
 from memadmin.store.locations import Act, ItemClass
 
 WITHHOLD_CODES = {
-    "17_3_a": "freedom of expression and information (17(3)(a))",
-    "17_3_b": "a legal duty to keep it (17(3)(b))",
-    "17_3_c": "public health (17(3)(c))",
-    "17_3_d": "archiving, research or statistics (17(3)(d))",
-    "17_3_e": "legal claims (17(3)(e))",
+    "art_17_3_a": "freedom of expression and information (17(3)(a))",
+    "art_17_3_b": "a legal duty to keep it (17(3)(b))",
+    "art_17_3_c": "public health (17(3)(c))",
+    "art_17_3_d": "archiving, research or statistics (17(3)(d))",
+    "art_17_3_e": "legal claims (17(3)(e))",
 }
 KEEP_CODES = {
     "others_rights": "it belongs to somebody else, whose rights weigh more",
@@ -124,20 +124,23 @@ def submit(request: ErasureRequest, *, actor: str, now: datetime) -> None:
 
 def what_is_missing(request: ErasureRequest, manifest: Manifest) -> list[str]:
     """Return, in sentences, what keeps the manifest from being frozen."""
-    missing = []
+    return missing_of(request, manifest, undecided=request.subjects.filter(ticked=None).exists())
+
+
+def missing_of(request: ErasureRequest, manifest: Manifest, *, undecided: bool) -> list[str]:
+    """The same, for who knows already whether a look-alike waits to be ticked."""
     if not Kind(request.kind).erases:
-        missing.append(f"A request to {Kind(request.kind).label} is answered, not approved.")
-    if request.identity_level is None and request.kind != Kind.STORAGE_LIMIT:
-        missing.append("Note first how it is known that the request comes from the person.")
-    if request.subjects.filter(ticked=None).exists():
-        missing.append("Decide which of the ids that look alike are meant.")
-    if manifest.undecided:
-        missing.append(f"{manifest.undecided:,} mixed or mentioning items wait for a decision.")
-    if manifest.answers.filter(answer__in=[Answer.UNREACHABLE, Answer.FAILED]).exists():
-        missing.append("A place could not be asked. Search again once it answers.")
-    if not manifest.items_total:
-        missing.append("Nothing was found: end the request as nothing held.")
-    return missing
+        return [f"A request to {Kind(request.kind).label} is answered, not approved."]
+    not_asked = manifest.answers.filter(answer__in=[Answer.UNREACHABLE, Answer.FAILED]).exists()
+    sentences = {
+        "Note first how it is known that the request comes from the person.": request.identity_level is None
+        and request.kind != Kind.STORAGE_LIMIT,
+        "Decide which of the ids that look alike are meant.": undecided,
+        f"{manifest.undecided:,} mixed or mentioning items wait for a decision.": manifest.undecided > 0,
+        "A place could not be asked. Search again once it answers.": not_asked,
+        "Nothing was found: end the request as nothing held.": not manifest.items_total,
+    }
+    return [sentence for sentence, holds in sentences.items() if holds]
 
 
 @audited(Action.ERASURE_RETURNED)

@@ -18,11 +18,11 @@ EXTENSION_CODES = {"complexity": "the request is complex", "number": "the person
 REFUSAL_CODES = {
     "not_identified": "the person could not be identified (GDPR 12(2), 11)",
     "unfounded": "manifestly unfounded or excessive (12(5))",
-    "17_3_a": "freedom of expression and information (17(3)(a))",
-    "17_3_b": "a legal duty or a task in the public interest (17(3)(b))",
-    "17_3_c": "public health (17(3)(c))",
-    "17_3_d": "archiving, research or statistics (17(3)(d))",
-    "17_3_e": "legal claims (17(3)(e))",
+    "art_17_3_a": "freedom of expression and information (17(3)(a))",
+    "art_17_3_b": "a legal duty or a task in the public interest (17(3)(b))",
+    "art_17_3_c": "public health (17(3)(c))",
+    "art_17_3_d": "archiving, research or statistics (17(3)(d))",
+    "art_17_3_e": "legal claims (17(3)(e))",
     "no_ground": "none of the grounds applies (17(1))",
     "not_in_law": "the law that applies does not give this right",
 }

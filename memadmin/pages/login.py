@@ -75,6 +75,7 @@ def login(request: HttpRequest) -> HttpResponse:
         return _refused(request, form, back)
     with transaction.atomic():  # no session without its audit entry
         start_session(request, form.person)
+        request.session["proved_at"] = timezone.now().isoformat()  # approving an erasure asks how long ago
     return HttpResponseRedirect(back or home_url(form.person))
 
 

@@ -43,6 +43,11 @@ from memadmin.pages import (
     webhooks,
     whatif,
 )
+from memadmin.pages.erasure import approval as erasure_approval
+from memadmin.pages.erasure import detail as erasure_detail
+from memadmin.pages.erasure import inbox as erasure_inbox
+from memadmin.pages.erasure import intake as erasure_intake
+from memadmin.pages.erasure import items as erasure_items
 
 app_name = "pages"
 urlpatterns = [
@@ -168,4 +173,26 @@ urlpatterns = [
     path("returned/<int:pk>/release/", returns.returned_release, name="returned-release"),
     path("returned/<int:pk>/drop/", returns.returned_drop, name="returned-drop"),
     path("audit/", auditing.audit_list, name="audit-list"),
+    path("erasure/", erasure_inbox.erasure_list, name="erasure-list"),
+    path("erasure/new/", erasure_intake.erasure_new, name="erasure-new"),
+    path("erasure/open/", erasure_intake.erasure_open, name="erasure-open"),
+    path("erasure/<uuid:uid>/", erasure_detail.erasure_detail, name="erasure-detail"),
+    path("erasure/<uuid:uid>/items/", erasure_items.erasure_items, name="erasure-items"),
+    path("erasure/<uuid:uid>/decide/", erasure_items.erasure_decide, name="erasure-decide"),
+    path("erasure/<uuid:uid>/accept/", erasure_detail.erasure_accept, name="erasure-accept"),
+    path("erasure/<uuid:uid>/identity/", erasure_detail.erasure_identity, name="erasure-identity"),
+    path("erasure/<uuid:uid>/pause/", erasure_detail.erasure_pause, name="erasure-pause"),
+    path("erasure/<uuid:uid>/resume/", erasure_detail.erasure_resume, name="erasure-resume"),
+    path("erasure/<uuid:uid>/extend/", erasure_detail.erasure_extend, name="erasure-extend"),
+    path("erasure/<uuid:uid>/tick/", erasure_detail.erasure_tick, name="erasure-tick"),
+    path("erasure/<uuid:uid>/note/", erasure_detail.erasure_note, name="erasure-note"),
+    path("erasure/<uuid:uid>/discover/", erasure_detail.erasure_discover, name="erasure-discover"),
+    path("erasure/<uuid:uid>/submit/", erasure_detail.erasure_submit, name="erasure-submit"),
+    path("erasure/<uuid:uid>/approval/", erasure_approval.erasure_approval, name="erasure-approval"),
+    path("erasure/<uuid:uid>/approve/", erasure_approval.erasure_approve, name="erasure-approve"),
+    path("erasure/<uuid:uid>/send-back/", erasure_approval.erasure_send_back, name="erasure-send-back"),
+    path("erasure/<uuid:uid>/refuse/", erasure_detail.erasure_refuse, name="erasure-refuse"),
+    path("erasure/<uuid:uid>/cancel/", erasure_detail.erasure_cancel, name="erasure-cancel"),
+    path("erasure/<uuid:uid>/nothing-held/", erasure_detail.erasure_nothing_held, name="erasure-nothing-held"),
+    path("erasure/<uuid:uid>/answer/", erasure_detail.erasure_answer, name="erasure-answer"),
 ]

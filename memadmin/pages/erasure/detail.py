@@ -1,0 +1,205 @@
+"""One request: its dates, what was found by place, decisions, approval, and the log of what was done. Counts come from the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from memadmin.access.actors import actor_of, names_of
+from memadmin.access.rights import Right
+from memadmin.audit.models import AuditEntry, Stream
+from memadmin.erasure import deciding, discovery, manifests, workflow
+from memadmin.erasure.approving import NotFresh, SamePerson
+from memadmin.erasure.intake import target_of, today
+from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Manifest, Status
+from memadmin.erasure.models.manifests import Answer
+from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
+from memadmin.erasure.visibility import get_request
+from memadmin.pages.decorators import may
+from memadmin.pages.erasure.inbox import clock_of
+from memadmin.pages.htmx import PersonRequest, notice
+from memadmin.store import locations
+from memadmin.store.locations import ItemClass
+
+TIMELINE = 20
+STATUS_OF: dict[type[Refusal], int] = {WrongState: 409, SamePerson: 403, NotFresh: 403}
+
+
+@require_safe
+@may("erasure.view")
+def erasure_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return show(request, get_request(request.user, uid))
+
+
+def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", status: int = 200) -> HttpResponse:
+    """Render the page of a request; `refused` says why what was just asked for did not happen."""
+    manifest = found.manifests.filter(number=found.manifest_number or 0).first()
+    entries = list(AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(target_of(found)).newest_first()[:TIMELINE])
+    approval = found.approvals.filter(voided_at=None).first()
+    actors = {found.opened_by, found.reviewed_by, found.identity_by, *(entry.actor for entry in entries)} - {""}
+    state = Status(found.state)
+    context: dict[str, Any] = {
+        "found": found,
+        "kind": Kind(found.kind),
+        "clock": clock_of(found, today(timezone.now())),
+        "subjects": _subjects(found),
+        "notes": list(found.notes.order_by("-written_at", "-id")[:TIMELINE]) if request.user.may(Right.ERASURE_REVIEW) else [],
+        "manifest": manifest,
+        "places": _places(manifest) if manifest and manifest.completed_at else [],
+        "missing": _missing(found, manifest),
+        "approval": approval,
+        "entries": entries,
+        "names": names_of(actors),
+        "refused": refused,
+        "open": state in BEFORE_EXECUTION,
+        "state": state,
+        "levels": IdentityLevel.choices,
+        "refusal_codes": workflow.REFUSAL_CODES.items(),
+        "extension_codes": workflow.EXTENSION_CODES.items(),
+        "undecided": any(row.ticked is None for row in _subjects(found)),
+    }
+    return render(request, "erasure/detail.html", context, status=status)
+
+
+def _subjects(found: ErasureRequest) -> list[Any]:
+    if not hasattr(found, "_named"):
+        found._named = list(found.subjects.select_related("container").order_by("id"))  # type: ignore[attr-defined]
+    rows: list[Any] = found._named  # type: ignore[attr-defined]
+    return rows
+
+
+def _places(manifest: Manifest) -> list[dict[str, Any]]:
+    """Return every place with its answer and lines, in the order of an erasure; those that hold nothing come last."""
+    lines: dict[str, list[Any]] = {}
+    for line in manifest.lines.order_by("item_class", "act"):
+        lines.setdefault(line.location, []).append(line)
+    answers = {row.location: row for row in manifest.answers.all()}
+    rows = []
+    for name in manifests.order_of(answers):
+        known = locations.LOCATIONS.get(name)
+        title, goes = (known.title, known.goes) if known else (name, "")
+        answer = answers[name]
+        rows.append({"name": name, "title": title, "goes": goes, "answer": answer, "lines": lines.get(name, [])})
+    return sorted(rows, key=lambda row: (row["answer"].answer not in {Answer.FOUND, Answer.FAILED, Answer.UNREACHABLE},))
+
+
+def _missing(found: ErasureRequest, manifest: Manifest | None) -> list[str]:
+    if found.state != Status.REVIEW or manifest is None or manifest.completed_at is None:
+        return []
+    rows = _subjects(found)
+    return deciding.missing_of(found, manifest, undecided=any(row.ticked is None for row in rows))
+
+
+Verb = Callable[..., object]
+
+
+def act(request: PersonRequest, uid: UUID, verb: Verb, *given: Any, said: str, **details: Any) -> HttpResponse:
+    """Do one verb on a request; what it refuses is said on the request's page, and nothing has changed."""
+    found = get_request(request.user, uid)
+    try:
+        verb(found, *given, actor=actor_of(request.user), now=timezone.now(), **details)
+    except Refusal as refusal:
+        return show(request, get_request(request.user, uid), refused=str(refusal), status=STATUS_OF.get(type(refusal), 422))
+    notice(request, said)
+    return redirect("pages:erasure-detail", uid)
+
+
+@require_POST
+@may("erasure.review")
+def erasure_discover(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return act(request, uid, discovery.start, said="Every place is being asked.")
+
+
+@require_POST
+@may("erasure.intake")
+def erasure_identity(request: PersonRequest, uid: UUID) -> HttpResponse:
+    level = request.POST.get("level", "")
+    if level not in {str(value) for value in IdentityLevel.values}:
+        return show(request, get_request(request.user, uid), refused="Choose how it is known who asks.", status=422)
+    return act(request, uid, workflow.note_identity, IdentityLevel(int(level)), said="It is noted how the person was identified.")
+
+
+@require_POST
+@may("erasure.intake")
+def erasure_pause(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return act(request, uid, workflow.pause, said="The time stands until the person has proved who they are.")
+
+
+@require_POST
+@may("erasure.intake")
+def erasure_resume(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return act(request, uid, workflow.resume, said="The time runs on.")
+
+
+@require_POST
+@may("erasure.review")
+def erasure_extend(request: PersonRequest, uid: UUID) -> HttpResponse:
+    try:
+        noticed_on = date.fromisoformat(request.POST.get("noticed_on", ""))
+    except ValueError:
+        return show(request, get_request(request.user, uid), refused="Say on which day the person was told.", status=422)
+    return act(request, uid, workflow.extend, request.POST.get("code", ""), noticed_on=noticed_on, said="The time was extended.")
+
+
+@require_POST
+@may("erasure.review")
+def erasure_tick(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """Those shown and ticked are meant, those shown and not ticked are not."""
+    ticks = set(request.POST.getlist("tick"))
+    decided = {ref: ref in ticks for ref in request.POST.getlist("shown")}
+    return act(request, uid, workflow.tick, decided, said="It is noted who is meant.")
+
+
+@require_POST
+@may("erasure.review")
+def erasure_note(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return act(request, uid, workflow.add_note, request.POST.get("text", ""), said="The note was added.")
+
+
+@require_POST
+@may("erasure.review")
+def erasure_accept(request: PersonRequest, uid: UUID) -> HttpResponse:
+    item_class = request.POST.get("item_class", "")
+    if item_class not in {ItemClass.MIXED, ItemClass.MENTION}:
+        return show(request, get_request(request.user, uid), refused="Choose mixed items or mentions.", status=422)
+    return act(request, uid, deciding.accept_planned, ItemClass(item_class), said="They will be treated as planned.")
+
+
+@require_POST
+@may("erasure.review")
+def erasure_submit(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return act(request, uid, deciding.submit, said="The manifest is frozen and waits for another person's approval.")
+
+
+@require_POST
+@may("erasure.review")
+def erasure_refuse(request: PersonRequest, uid: UUID) -> HttpResponse:
+    letter, code = request.POST.get("letter", ""), request.POST.get("code", "")
+    return act(request, uid, workflow.refuse, code, letter=letter, said="The request was refused.")
+
+
+@require_POST
+@may("erasure.intake")
+def erasure_cancel(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return act(request, uid, workflow.cancel, said="The request was withdrawn. Nothing was erased.")
+
+
+@require_POST
+@may("erasure.review")
+def erasure_nothing_held(request: PersonRequest, uid: UUID) -> HttpResponse:
+    letter = request.POST.get("letter", "")
+    return act(request, uid, workflow.end_as_nothing_held, letter=letter, said="The request ended: nothing is held.")
+
+
+@require_POST
+@may("erasure.review")
+def erasure_answer(request: PersonRequest, uid: UUID) -> HttpResponse:
+    letter, code = request.POST.get("letter", ""), request.POST.get("code", "")
+    return act(request, uid, workflow.answer, code, letter=letter, said="The request was answered.")

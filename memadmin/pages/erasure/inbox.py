@@ -1,0 +1,91 @@
+"""The inbox of compliance: what is open, how much of its time is gone, and what is late."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from django import forms
+from django.db.models import CharField, QuerySet
+from django.db.models.functions import Cast
+from django.http import HttpResponse
+from django.utils import timezone
+from django.views.decorators.http import require_safe
+
+from memadmin.erasure.intake import today
+from memadmin.erasure.models import ErasureRequest, Kind, Status
+from memadmin.erasure.visibility import visible_requests
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, render_page
+from memadmin.pages.lists import in_order, paging, slice_of
+
+SOON = timedelta(days=7)
+OPEN, LATE, ENDED, ALL = "open", "late", "ended", "all"
+
+
+class InboxFilter(forms.Form):
+    show = forms.ChoiceField(required=False, choices=[(OPEN, "Open"), (LATE, "Late or due within 7 days"), (ENDED, "Ended"), (ALL, "All")])
+    kind = forms.ChoiceField(required=False, choices=[("", "Every kind"), *Kind.choices])
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far the time of a request is gone, in whole percent, and what to say beside the bar."""
+
+    percent: int
+    tone: str
+    text: str
+
+
+def clock_of(request: ErasureRequest, day: date) -> Clock:
+    begun = today(request.received_at)
+    whole = max((request.due_on - begun).days, 1)
+    left = (request.due_on - day).days
+    percent = min(max(round(100 * (whole - left) / whole), 0), 100)
+    if request.paused_on is not None:
+        return Clock(percent, "secondary", "stands: waiting for proof of identity")
+    if left < 0:
+        return Clock(100, "red", f"{_days(-left)} late")
+    tone = "red" if left <= 2 else "yellow" if day > request.target_on or left <= SOON.days else "green"
+    return Clock(percent, tone, "due today" if not left else f"{_days(left)} left")
+
+
+@require_safe
+@may("erasure.view")
+def erasure_list(request: PersonRequest) -> HttpResponse:
+    filters = InboxFilter(request.GET)
+    chosen = filters.cleaned_data if filters.is_valid() else {"show": OPEN, "kind": ""}
+    day = today(timezone.now())
+    everything = visible_requests(request.user)
+    rows = _shown(everything, chosen["show"] or OPEN, day)
+    rows = rows.filter(kind=chosen["kind"]) if chosen["kind"] else rows
+    ended = chosen["show"] in {ENDED, ALL}
+    dated = rows.annotate(due_text=Cast("due_on", CharField()))
+    page = slice_of(request, rows, key="number", descending=True) if ended else slice_of(request, dated, key="due_text")
+    found = in_order(rows, page)
+    context = {
+        "rows": [(each, clock_of(each, day), each.state not in _ENDED) for each in found],
+        "filters": filters,
+        "show": chosen["show"] or OPEN,
+        "kind": chosen["kind"],
+        "paging": paging(request, page, total=rows.count(), noun="requests"),
+        "late": everything.open().filter(due_on__lt=day, paused_on=None).count(),
+        "soon": everything.open().filter(due_on__gte=day, due_on__lte=day + SOON, paused_on=None).count(),
+    }
+    return render_page(request, "erasure/list.html", "erasure/_table.html", context)
+
+
+_ENDED = {Status.COMPLETED, Status.CLOSED, Status.REFUSED, Status.CANCELLED, Status.NOTHING_HELD}
+
+
+def _shown(rows: QuerySet[ErasureRequest], show: str, day: date) -> QuerySet[ErasureRequest]:
+    if show == ALL:
+        return rows
+    if show == ENDED:
+        return rows.filter(state__in=_ENDED)
+    rows = rows.exclude(state__in=_ENDED)
+    return rows.filter(due_on__lte=day + SOON) if show == LATE else rows
+
+
+def _days(number: int) -> str:
+    return "1 day" if number == 1 else f"{number} days"
