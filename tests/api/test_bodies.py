@@ -68,6 +68,16 @@ def test_ten_thousand_messages_are_stored_and_counted(api, path):
     assert list(check()) == []
 
 
+@pytest.mark.parametrize(
+    "given", [{"tags": {str(number): 0 for number in range(51)}}, {"blob": [[], {}] * 26}, {"blob": [{"a": [1] * 49}]}]
+)
+def test_more_values_than_a_body_may_hold_are_refused(api, path, given, monkeypatch):
+    monkeypatch.setattr(bodies, "MOST_VALUES", 50)
+
+    assert reason_of(api.post(path, given))[:2] == (413, "content_too_long_exception")
+    assert api.post(path, {"messages": [message("a, b: c; " * 100)]}).status_code == 200
+
+
 def test_a_hundred_and_ninety_levels_come_back(api, path):
     deep = 1
     for _ in range(190):

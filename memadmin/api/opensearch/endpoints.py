@@ -14,13 +14,12 @@ from django.views.decorators.csrf import csrf_exempt
 from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
 from memadmin.api.authentication import authenticate
-from memadmin.api.bodies import drain, read_body
+from memadmin.api.bodies import drain, read_body, read_object
 from memadmin.api.opensearch import filtering
 from memadmin.api.opensearch.errors import EXPECTED, ApiError, forbidden, from_exception, missing_scope
 from memadmin.recall.touching import NOT_SAID, Occasion
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.text import clean
-from memadmin.transfer.decoding import decode
 
 SWITCHED_OFF = "The Agentic Memory APIs are not enabled. To enable, please update the setting plugins.ml_commons.agentic_memory_enabled"
 NO_TENANT = "Tenant ID header is missing or has no value"
@@ -122,7 +121,7 @@ def _document(request: HttpRequest) -> dict[str, Any] | None:
     said = request.headers.get("Content-Type", "")
     if said.partition(";")[0].strip().lower() not in MEDIA_TYPES:
         raise UnsupportedMedia(said)
-    return decode(raw).record
+    return read_object(raw)
 
 
 def _occasion(request: HttpRequest) -> Occasion:

@@ -34,6 +34,7 @@ REFUSED: Mapping[str, tuple[int, str]] = {  # by the code of `Refused`; all othe
     "not_an_object": (400, PARSING),
     "not_messages": (400, PARSING),
     "too_large": (413, "content_too_long_exception"),
+    "too_many_values": (413, "content_too_long_exception"),
     "encoding": (415, ARGUMENT),
     "length": (411, ARGUMENT),
 }

@@ -38,6 +38,15 @@ class Time(serializers.DateTimeField):
         return time.astimezone(UTC)
 
 
+class ShortList(serializers.ListField):
+    """A list whose length is looked at before what it holds: a hundred thousand items would make as many complaints."""
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        if isinstance(data, list) and len(data) > (self.max_length or 0):
+            self.fail("max_length", max_length=self.max_length)
+        return super().to_internal_value(data)
+
+
 class Input(serializers.Serializer[Any]):
     def to_internal_value(self, data: Any) -> Any:
         unknown = sorted(set(data) - set(self.fields)) if isinstance(data, dict) else []
@@ -94,7 +103,7 @@ class PinReview(Input):
     """`review_on`: when to look again, for `keep`; without it no day is set."""
 
     action = serializers.ChoiceField(["keep", "unpin"])
-    pins = serializers.ListField(child=PinSeen(), min_length=1, max_length=MOST_LISTED)
+    pins = ShortList(child=PinSeen(), min_length=1, max_length=MOST_LISTED)
     reason = serializers.CharField(max_length=1_000)
     review_on = serializers.DateField(required=False, allow_null=True)
 
@@ -147,7 +156,7 @@ class Refusal(Input):
 class RestoreSeveral(Input):
     """Either `uids`, or a `user_id` (null: what is nobody's in particular); `since` narrows to what was evicted then or later."""
 
-    uids = serializers.ListField(child=serializers.UUIDField(), required=False, min_length=1, max_length=MOST_LISTED)
+    uids = ShortList(child=serializers.UUIDField(), required=False, min_length=1, max_length=MOST_LISTED)
     user_id = Id(required=False, allow_null=True, allow_blank=True)
     since = Time(required=False)
     force = serializers.BooleanField(required=False, default=False)
@@ -164,8 +173,8 @@ class NewWebhook(Input):
     """`containers`: of which to tell; without them, of all that there are and will be."""
 
     url = Text(longest=LONGEST_URL)
-    events = serializers.ListField(child=serializers.ChoiceField(Event.choices), min_length=1, max_length=len(Event.choices))
-    containers = serializers.ListField(child=Id(), required=False, min_length=1, max_length=1_000)
+    events = ShortList(child=serializers.ChoiceField(Event.choices), min_length=1, max_length=len(Event.choices))
+    containers = ShortList(child=Id(), required=False, min_length=1, max_length=1_000)
 
 
 class WebhookChange(Input):

@@ -27,7 +27,7 @@ from memadmin.webhooks.subscriptions import BadSubscription
 from retention.policy import InvalidPolicy
 
 KEYS_UNUSABLE = "Nobody can say what was erased here, so nothing new is taken: an administrator must put the file of keys back."
-STATUS_OF = {"too_large": 413, "encoding": 415, "length": 411}  # of `Refused`, by its code; all others are 400
+STATUS_OF = {"too_large": 413, "too_many_values": 413, "encoding": 415, "length": 411}  # of `Refused`, by its code; all others are 400
 
 
 class Conflict(exceptions.APIException):

@@ -4,7 +4,7 @@ import pytest
 import time_machine
 
 from memadmin.jobs.models import Job
-from memadmin.store import ingest
+from memadmin.store import appending, ingest
 from memadmin.store.models import Session, WorkingMemory
 from tests.bots import BASIC, SAID, add, create, session, working
 from tests.factories import NOON, days, subject_of
@@ -79,6 +79,18 @@ def test_c7_a_payload_makes_an_existing_session_young_and_changes_nothing_else(a
     after = api.get(path).json()
     assert after.pop("last_updated_time") == before.pop("last_updated_time") + 5 * 86_400_000
     assert after == before
+
+
+def test_c8_a_payload_that_cannot_go_the_short_way_is_stored_all_the_same(api, cid, monkeypatch):
+    path = session(api, cid, session_id="s1")
+    before = api.get(path).json()["last_updated_time"]
+    monkeypatch.setattr(appending, "append", lambda *args, **kwargs: None)
+
+    with time_machine.travel(before / 1000 + 60, tick=False):
+        answer = api.post(f"/{cid}/memories", {**BASIC, "namespace": {"session_id": "s1"}})
+
+    assert answer.status_code == 200
+    assert api.get(path).json()["last_updated_time"] == before + 60_000
 
 
 @pytest.mark.parametrize("pinned", [True, False])

@@ -8,7 +8,7 @@ from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState
 from tests.factories import ACTOR, NOON, a_memory, make_container, store
 from tests.support_bots import EMBEDDING, LEARNING, LLM, STRATEGY, configuration_of, create, refused
-from tests.tokens import api_of, reason_of
+from tests.tokens import BASE, api_of, reason_of
 
 pytestmark = pytest.mark.django_db
 
@@ -240,6 +240,14 @@ def test_a22_under_multi_tenancy_the_header_decides(api):
     assert reason_of(api.get(f"/{cid}", **{"x-tenant-id": "t2"}))[2] == "You don't have permission to access this resource"
     for answer in (api.get(f"/{cid}"), api.put(f"/{cid}", {"name": "x"}), api.post("/_create", {"name": "x"})):
         assert reason_of(answer) == (403, "status_exception", "Tenant ID header is missing or has no value")
+
+
+def test_j1_there_is_no_mode_without_tokens(api, client):
+    cid = create(api)
+
+    for method, path in (("GET", f"/{cid}"), ("POST", "/_create"), ("POST", "/_search"), ("DELETE", f"/{cid}")):
+        answer = client.generic(method, f"{BASE}{path}", b'{"name": "x"}', content_type="application/json")
+        assert reason_of(answer)[:2] == (401, "security_exception")
 
 
 def test_j10_a_token_of_one_tenant_may_not_name_another(api):
