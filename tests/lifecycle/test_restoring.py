@@ -11,7 +11,8 @@ from memadmin.lifecycle import comeback, restoring
 from memadmin.lifecycle.models import Run
 from memadmin.store import deleting, ingest, policies
 from memadmin.store.intake import IncomingArchived, Source
-from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Provenance, Session, WorkingMemory
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Provenance, RecallEvent, Session, WorkingMemory
+from memadmin.store.recalls import recalls_of
 from tests.factories import (
     ACTOR,
     NOON,
@@ -130,6 +131,19 @@ def test_a_copy_that_was_pinned_elsewhere_comes_back_with_its_pin():
     assert set(Pin.objects.values_list("reason", "actor", "created_at")) == {("allergy", ACTOR, NOON), ("complaint", ACTOR, NOON)}
     assert (subject_of(container).pinned_long_term, subject_of(container).pinned_sessions) == (1, 1)
     assert_store_agrees()
+
+
+def test_recalls_of_a_restored_memory_are_still_known():
+    container = governed(KEEP_THREE)
+    fill(container, 4)
+    memory = LongTermMemory.objects.order_by("created_at").first()
+    RecallEvent.objects.create(container=container, subject=memory.subject, memory_uid=memory.uid, at=NOON - days(90))
+    carry_out(preview(container))
+    assert not LongTermMemory.objects.filter(uid=memory.uid).exists()
+
+    restoring.restore_items(all_copies(), actor=ACTOR, now=NOON)
+
+    assert list(recalls_of(LongTermMemory.objects.get(uid=memory.uid)).values_list("at", flat=True)) == [NOON - days(90)]
 
 
 def test_what_was_deleted_by_hand_is_in_no_archive():

@@ -98,7 +98,9 @@ class Command(BaseCommand):
             return
         verb, number = ("Restored", restored) if options["commit"] else ("Would restore", found.items - found.there)
         self.stdout.write(f"{verb} {number:,} item{'' if number == 1 else 's'}.")
-        if found.warns:
+        if found.warns and options["commit"]:
+            self.stdout.write(f"The next run would evict at least {found.again:,} again. Pin what must stay, or raise the limit.")
+        elif found.warns:
             self.stdout.write(comeback.in_words(found))
         if not options["commit"]:
             self.stdout.write("Nothing was put back. With --commit it is.")
