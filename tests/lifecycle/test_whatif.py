@@ -105,7 +105,7 @@ def expected_lines(facts, policy):
 
 @quick
 @given(rows=drawn, policy=policies)
-def test_what_stays_at_each_cap_is_what_the_reference_leaves(db, rows, policy):
+def test_a52_what_stays_at_each_cap_is_what_the_reference_leaves(db, rows, policy):
     container, facts = filled(rows)
 
     found = whatif.kept_at_caps(container, policy, now=NOON, caps=(1, 2, 4))

@@ -12,7 +12,7 @@ from memadmin.access.roles import Role
 from memadmin.demo.loading import load
 from memadmin.demo.recipe import MAIN, Recipe
 from memadmin.lifecycle.models import Run
-from memadmin.store.models import Container, LongTermMemory, Session, Subject
+from memadmin.store.models import Container, Feedback, LongTermMemory, Session, Subject
 from tests.people import make_person
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.browser]
@@ -42,6 +42,13 @@ def addresses() -> list[str]:
     pages = ["/", "/containers/", "/runs/", "/audit/", "/settings/", "/help/", "/nothing/", "/import/", "/people/"]
     pages += [f"/people/{person.uid}/", f"/containers/{container.uid}/users/", f"/containers/{container.uid}/export/"]
     pages += [user, f"{user}sessions/", f"{user}history/", f"{user}archive/", f"/memories/{memory.uid}/", f"/sessions/{session.uid}/"]
+    pages += [
+        f"{user}feedback/",
+        f"/feedback/{Feedback.objects.latest('id').uid}/",
+        f"/memories/{memory.uid}/forecast/",
+        "/overview/forgetting/",
+    ]
+    pages += [f"/containers/{container.uid}/figures/", *(f"{policy}what-if/{part}/" for part in ("later/30", "scores", "caps", "users"))]
     pages += [policy, f"{policy}versions/", f"{policy}versions/1/", f"{policy}?base=1&max_records=x&use_relevance=on"]
     return [*pages, f"/runs/{run.number}/", f"/runs/{preview.number}/", f"/runs/{preview.number}/spared/"]
 

@@ -97,7 +97,7 @@ def test_scores_are_drawn_with_the_cut_line_and_stand_in_a_table_too(container):
     assert " style=" not in page
 
 
-def test_caps_show_what_stays_and_which_recalls_would_still_have_been_answered(container):
+def test_a52_caps_show_what_stays_and_which_recalls_would_still_have_been_answered(container):
     weak = LongTermMemory.objects.get(text="canary 0")
     touch([weak.pk], now=NOON - days(3))
     touch([LongTermMemory.objects.get(text="canary aging").pk], now=NOON - days(2))
@@ -110,7 +110,7 @@ def test_caps_show_what_stays_and_which_recalls_would_still_have_been_answered(c
     assert "Recalls: 2 of the last 30 days, of 2 users" in page
 
 
-def test_without_recorded_recalls_nobody_can_say_what_a_cap_costs(container):
+def test_a52_without_recorded_recalls_nobody_can_say_what_a_cap_costs(container):
     _, page = part(editor(), container, "whatif-caps")
 
     assert "No recall was recorded in the last 30 days" in page
