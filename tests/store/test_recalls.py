@@ -2,8 +2,8 @@ import uuid
 
 import pytest
 
-from memadmin.store import configuration, recalls
-from memadmin.store.models import ItemType, LongTermMemory, Provenance, RecallEvent
+from memadmin.store import configuration, locations, recalls
+from memadmin.store.models import Feedback, FeedbackKind, ItemType, LongTermMemory, Provenance, RecallEvent
 from memadmin.store.recalls import prune, recalls_of
 from memadmin.store.removal import remove_by_hand
 from tests.factories import ACTOR, NOON, days, make_container, make_memory
@@ -99,3 +99,47 @@ def test_the_recalls_of_a_fact_without_a_key_follow_a_source_that_it_alone_has()
     assert recalls_of(again).count() == 1
     assert recalls_of(LongTermMemory.objects.get(pk=sibling.pk)).count() == 0
     assert RecallEvent.objects.count() == 1  # the memory has gone, its recalls have not
+
+
+class Everything:
+    """A request about all that belongs to some users."""
+
+    def __init__(self, *subjects):
+        self.subjects, self.identifiers = {subject.pk for subject in subjects}, set()
+
+    def uids(self):
+        return []
+
+    def members(self, uids):
+        return set()
+
+    def named_in(self, text):
+        return False
+
+
+def test_an_erasure_finds_and_takes_a_users_recalls_and_leaves_the_neighbours():
+    container = make_container()
+    ann, bob = make_memory(container), make_memory(container, user_id="bob")
+    mine, theirs = event(ann, 5, "s-1"), event(bob, 5, "s-1")
+    place = locations.get("store.recalls")
+
+    found = place.find(Everything(ann.subject), None, 10).found
+    place.delete([each.key for each in found])
+
+    assert [each.key for each in found] == [mine.pk]
+    assert left() == [theirs.pk]
+
+
+def test_an_erasure_finds_and_takes_reports_about_a_user():
+    container = make_container()
+    ann, bob = make_memory(container), make_memory(container, user_id="bob")
+    for memory in (ann, bob):
+        about = {"kind": FeedbackKind.FORGOT, "words": "forgot it", "noticed_at": NOON, "created_at": NOON, "actor": ACTOR}
+        Feedback.objects.create(container=container, subject=memory.subject, **about)
+    place = locations.get("store.feedback")
+
+    found = place.find(Everything(ann.subject), None, 10).found
+    place.delete([each.key for each in found])
+
+    assert len(found) == 1
+    assert [each.subject_id for each in Feedback.objects.all()] == [bob.subject_id]
