@@ -249,3 +249,13 @@ def test_what_a_run_named_and_did_not_come_to_is_no_suspect(container):
     Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, cursor=1, removed=1, kept=0)
 
     assert len(suspects_of(report(container)).found) == 1
+
+
+def test_the_lists_of_runs_are_looked_through_from_the_newest_up_to_a_number_of_victims(container, monkeypatch):
+    monkeypatch.setattr(suspects, "VICTIMS", 3)
+    evict(container)
+    make_memory(container, "newer", days_old=90)
+    newest = evict(container)
+    remove_archived(list(Archived.objects.values_list("id", flat=True)))
+
+    assert [suspect.run_number for suspect in suspects_of(report(container)).found] == [newest.number]
