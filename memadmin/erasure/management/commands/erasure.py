@@ -10,11 +10,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from memadmin.erasure import shell
 from memadmin.erasure.certificates.checking import LARGEST, Checked, NotACertificate, check, is_for
 
 
 class Command(BaseCommand):
-    help = "Erase what agents remember about a person: verify a certificate."
+    help = "Erase what agents remember about a person: take in a request, show it, approve it; verify a certificate."
     requires_system_checks: list[str] = []  # a certificate is verified anywhere, without a database
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -26,9 +27,21 @@ class Command(BaseCommand):
         verify.add_argument("--user", help="the id by which the agent knew the person")
         verify.add_argument("--json", action="store_true", help="print one JSON object")
 
+        shell.add_verbs(verbs)
+
     def handle(self, *args: Any, **options: Any) -> None:
-        verbs: dict[str, Callable[[dict[str, Any]], None]] = {"verify": self._verify}
-        verbs[options["verb"]](options)
+        if options["verb"] == "verify":
+            self._verify(options)
+            return
+        verbs: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+            "open": shell.open_request,
+            "show": shell.show,
+            "approve": shell.approve,
+        }
+        done = verbs[options["verb"]](options)
+        rows = done.get("requests", [done])
+        text = "\n".join(shell.line_of(each) for each in rows) or "No request is open."
+        self.stdout.write(json.dumps(done) if options["json"] else text)
 
     def _verify(self, options: dict[str, Any]) -> None:
         if bool(options["receipt"]) != (options["user"] is not None):

@@ -1,0 +1,136 @@
+"""The verbs of the workflow for a shell: `erasure open | show | approve`. Who acts gives their password, as on the pages."""
+
+from __future__ import annotations
+
+import sys
+from getpass import getpass
+from typing import Any
+
+from django.contrib.auth import authenticate
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from memadmin.access.actors import actor_of
+from memadmin.access.models import Person
+from memadmin.access.rights import Right
+from memadmin.access.visibility import visible_containers
+from memadmin.erasure import approving, intake
+from memadmin.erasure.approving import Word
+from memadmin.erasure.intake import Opening
+from memadmin.erasure.look_alikes import candidates, says_whom
+from memadmin.erasure.models import Channel, ErasureRequest, Ground, Kind, Origin, Profile
+from memadmin.erasure.moves import Refusal
+from memadmin.erasure.visibility import visible_requests
+
+KINDS = [kind.value for kind in Kind if kind.is_about_people]
+
+
+def add_verbs(verbs: Any) -> None:
+    """Add the three verbs to the command's parsers."""
+    opening = verbs.add_parser("open", help="take in a request about a user; ids that look alike are left to be ticked on its page")
+    opening.add_argument("--user", required=True, help="the id by which the agent knows the person, exactly")
+    opening.add_argument("--container", nargs="+", metavar="NAME", help="only in these containers; without it in all that you see")
+    opening.add_argument("--kind", choices=KINDS, default=Kind.SUBJECT.value)
+    opening.add_argument("--ground", choices=Ground.values, default=Ground.CONSENT_WITHDRAWN.value)
+    opening.add_argument("--profile", choices=Profile.values, default=Profile.GDPR.value, help="whose deadlines count")
+    opening.add_argument("--key", default="", help="the same key twice is one request")
+    shown = verbs.add_parser("show", help="say how far a request is, or list those that are open; names nobody")
+    shown.add_argument("number", type=int, nargs="?")
+    approval = verbs.add_parser("approve", help="approve the frozen manifest of a request, by its digest")
+    approval.add_argument("number", type=int)
+    approval.add_argument("--digest", required=True, help="as `erasure show` and the request's page have it")
+    for verb in (opening, approval):
+        verb.add_argument("--as", dest="login", required=True, metavar="LOGIN", help="who acts; asks for the password")
+        verb.add_argument("--password-stdin", action="store_true", help="the password is the first line of standard input")
+    for verb in (opening, shown, approval):
+        verb.add_argument("--json", action="store_true", help="print one JSON object")
+
+
+def open_request(options: dict[str, Any]) -> dict[str, Any]:
+    person = _person(options, Right.ERASURE_INTAKE)
+    found, unknown = _meant(person, options["user"], options["container"])
+    opening = Opening(
+        kind=Kind(options["kind"]),
+        ground=Ground(options["ground"]),
+        profile=Profile(options["profile"]),
+        channel=Channel.COMMAND,
+        ticked=[each for each in found if each.origin == Origin.GIVEN],
+        others=[(each, None) for each in found if each.origin != Origin.GIVEN],
+        unknown=unknown,
+        key=options["key"],
+    )
+    try:
+        return said(intake.open_request(opening, actor=actor_of(person), now=timezone.now()))
+    except Refusal as refusal:
+        raise CommandError(str(refusal)) from refusal
+
+
+def show(options: dict[str, Any]) -> dict[str, Any]:
+    if options["number"] is None:
+        return {"requests": [said(each) for each in ErasureRequest.objects.open().soonest_first()]}
+    return said(_numbered(ErasureRequest.objects.all(), options["number"]))
+
+
+def approve(options: dict[str, Any]) -> dict[str, Any]:
+    person = _person(options, Right.ERASURE_APPROVE)
+    request, now = _numbered(visible_requests(person), options["number"]), timezone.now()
+    word = Word(digest=options["digest"], number=str(options["number"]), proved_at=now, method="password_in_shell")
+    try:
+        approving.approve(request, word, actor=actor_of(person), now=now)
+    except Refusal as refusal:
+        raise CommandError(str(refusal)) from refusal
+    return said(request)
+
+
+def said(request: ErasureRequest) -> dict[str, Any]:
+    """Return what a shell may show: numbers, codes and days, no name of the person."""
+    manifest = request.manifests.filter(number=request.manifest_number or 0).first()
+    return {
+        "number": request.number,
+        "uid": str(request.uid),
+        "kind": request.kind,
+        "state": request.state,
+        "due_on": request.due_on.isoformat(),
+        "to_tick": request.subjects.filter(ticked=None).count(),
+        "things": manifest.items_total if manifest else 0,
+        "to_decide": manifest.undecided if manifest else 0,
+        "digest": request.manifest_digest,
+    }
+
+
+def line_of(one: dict[str, Any]) -> str:
+    waits = "".join(f", {one[name]:,} {name.replace('_', ' ')}" for name in ("to_tick", "to_decide") if one[name])
+    digest = f"\n  digest {one['digest']}" if one["digest"] else ""
+    return f"Request {one['number']}: {one['kind']}, {one['state']}, due {one['due_on']}, {one['things']:,} things{waits}{digest}"
+
+
+def _meant(person: Person, user_id: str, names: list[str] | None) -> tuple[list[Any], list[str]]:
+    seen = visible_containers(person)
+    if names:
+        seen = seen.filter(name__in=names)
+        missing = set(names) - set(seen.values_list("name", flat=True))
+        if missing:
+            raise CommandError(f"No container that you see is called {', '.join(sorted(missing))}.")
+    found = candidates(user_id, list(seen.values_list("pk", flat=True)))
+    exact = any(each.origin == Origin.GIVEN for each in found)
+    if not exact and not says_whom(user_id):
+        raise CommandError("This names nobody: ids are compared whole, and there are no wildcards.")
+    return found, [] if exact else [user_id]
+
+
+def _person(options: dict[str, Any], right: Right) -> Person:
+    """Return who acts, after their password. One sentence for every cause, as on the login page."""
+    password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else getpass("Password: ")
+    person = authenticate(None, login=options["login"], password=password)
+    if not isinstance(person, Person):
+        raise CommandError("Login and password do not match an account.")
+    if not person.may(right):
+        raise CommandError(f"You need the right to {right.label}.")
+    return person
+
+
+def _numbered(rows: Any, number: int) -> ErasureRequest:
+    request: ErasureRequest | None = rows.filter(number=number).first()
+    if request is None:
+        raise CommandError(f"There is no request {number}.")
+    return request
