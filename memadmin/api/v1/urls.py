@@ -3,7 +3,7 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from memadmin.api.v1 import approving, base, bulk, containers, feedback, governing, memories, pins, schema, webhooks
+from memadmin.api.v1 import approving, base, bulk, containers, erasing, feedback, governing, memories, pins, schema, webhooks
 
 
 class Anything(StringConverter):
@@ -44,6 +44,8 @@ urlpatterns = [
     path(f"{BASE}/runs/<int:number>/approve", approving.RunApprove.as_view()),
     path(f"{BASE}/runs/<int:number>/refuse", approving.RunRefuse.as_view()),
     path(f"{BASE}/runs/<int:number>/restore", governing.RunRestore.as_view()),
+    path(f"{BASE}/erasure-requests", erasing.ErasureRequests.as_view()),
+    path(f"{BASE}/erasure-requests/<int:number>", erasing.OneErasureRequest.as_view()),
     path(f"{BASE}/webhooks", webhooks.Webhooks.as_view()),
     path(f"{BASE}/webhooks/<uuid:uid>", webhooks.OneWebhook.as_view()),
     path(f"{BASE}/webhooks/<uuid:uid>/deliveries", webhooks.Deliveries.as_view()),

@@ -1,0 +1,53 @@
+"""Requests of people over the API: an application takes them in and follows them."""
+
+import json
+
+import pytest
+
+from memadmin.access.scopes import Scope
+from memadmin.erasure.models import ErasureRequest
+from memadmin.store.models import LongTermMemory
+from tests.factories import a_memory, make_container, store
+from tests.tokens import api_of
+
+pytestmark = pytest.mark.django_db
+PATH = "/api/v1/erasure-requests"
+
+
+def test_a_request_is_taken_in_once_and_followed_and_erases_nothing():
+    store(make_container(), a_memory(), a_memory(user_id="Ann"))
+    api = api_of(all_access=True)
+
+    first = api.post(PATH, {"user_id": "ann", "vouched": True}, **{"Idempotency-Key": "k1"})
+    again = api.post(PATH, {"user_id": "ann", "vouched": True}, **{"Idempotency-Key": "k1"})
+
+    body = json.loads(first.content)
+    assert (first.status_code, body["users"], body["look_alikes"], body["verified"]) == (201, 1, 1, True)
+    assert json.loads(again.content)["number"] == body["number"]
+    assert json.loads(api.get(f"{PATH}/{body['number']}").content)["state"] == "received"
+    assert ErasureRequest.objects.count() == 1
+    assert LongTermMemory.objects.count() == 2
+    assert "ann" not in first.content.decode().lower()
+
+
+@pytest.mark.parametrize("user_id", ["*", "%", "   ", ""])
+def test_F03_a_wildcard_names_nobody(user_id: str):
+    make_container()
+
+    assert api_of(all_access=True).post(PATH, {"user_id": user_id}).status_code == 400
+    assert not ErasureRequest.objects.exists()
+
+
+def test_55_a_token_without_the_scope_or_without_all_access_is_refused():
+    store(make_container(), a_memory())
+
+    assert api_of(scopes=[Scope.MEMORY_READ], all_access=True).post(PATH, {"user_id": "ann"}).status_code == 403
+    assert api_of(all_access=False).post(PATH, {"user_id": "ann"}).status_code == 403
+
+
+def test_55_a_request_about_other_containers_is_not_there():
+    ours, theirs = make_container("ours"), make_container("theirs")
+    store(theirs, a_memory())
+    number = json.loads(api_of(all_access=True).post(PATH, {"user_id": "ann"}).content)["number"]
+
+    assert api_of("otto", containers=[ours], all_access=True).get(f"{PATH}/{number}").status_code == 404
