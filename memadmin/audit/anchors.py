@@ -14,7 +14,7 @@ import fcntl
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -57,18 +57,33 @@ class Anchored:
 
 def read(folder: Path) -> Anchored:
     """Read and check all lines. A folder without them is empty, not wrong. Raises AnchorsUnusable."""
+    whole = _content(folder).split(b"\n")
+    found = read_lines(whole[:-1])
+    if whole[-1]:
+        found.faults.append((len(whole), "the last line is cut off"))
+    return found
+
+
+def read_lines(given: Iterable[bytes]) -> Anchored:
+    """Check lines that were taken elsewhere, all from the first."""
     found = Anchored()
-    try:
-        lines = (folder / FILE).read_bytes().split(b"\n")
-    except FileNotFoundError:
-        return found
-    except OSError as problem:
-        raise AnchorsUnusable(f"The anchors in {folder} cannot be read: {problem.strerror}.") from problem
-    if lines[-1]:
-        found.faults.append((len(lines), "the last line is cut off"))
-    for number, line in enumerate(lines[:-1], 1):
+    for number, line in enumerate(given, 1):
         _take(found, number, line.decode("utf-8", "replace"))
     return found
+
+
+def lines(folder: Path) -> list[str]:
+    """Return the lines as they are. Raises AnchorsUnusable."""
+    return [line.decode("utf-8", "replace") for line in _content(folder).split(b"\n")[:-1]]
+
+
+def _content(folder: Path) -> bytes:
+    try:
+        return (folder / FILE).read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as problem:
+        raise AnchorsUnusable(f"The anchors in {folder} cannot be read: {problem.strerror}.") from problem
 
 
 def latest(folder: Path) -> Anchored:

@@ -62,10 +62,11 @@ def streams(connection: BaseDatabaseWrapper) -> list[str]:
     return sorted(found)
 
 
-def pages(connection: BaseDatabaseWrapper, stream: str) -> Iterator[Page]:
-    """Yield the stream in order of seq; the last page is the one that is not full, and its head is the head of the whole."""
+def pages(connection: BaseDatabaseWrapper, stream: str, *, behind: int = _LOWEST) -> Iterator[Page]:
+    """Yield the stream in order of seq, from the row behind the given one; the last page is the one that is not full, and its head is
+    the head of the whole."""
     sql = _page_sql(connection)
-    last: Any = _LOWEST  # on SQLite a key may be of any type
+    last: Any = behind  # on SQLite a key may be of any type
     full = True
     while full:
         with connection.cursor() as cursor:

@@ -38,7 +38,7 @@ def slice_of(
         return slice_by_key(rows, key=key, descending=descending, size=size)
 
 
-def paging(request: HttpRequest, page: Slice, *, total: int, noun: str, **carried: str) -> Paging:
+def paging(request: HttpRequest, page: Slice, *, total: int, noun: str, capped: bool = False, **carried: str) -> Paging:
     """Return the foot of a page; `noun` is the plural of what it lists.
 
     `carried` are parameters that the links to its neighbours have besides those of this address.
@@ -51,6 +51,7 @@ def paging(request: HttpRequest, page: Slice, *, total: int, noun: str, **carrie
         next=_turned(request, page.next, carried),
         previous=_turned(request, page.previous, carried),
         noun=_one(noun) if total == 1 else noun,
+        capped=capped,
     )
 
 

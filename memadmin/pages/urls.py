@@ -197,4 +197,5 @@ urlpatterns = [
     path("erasure/<uuid:uid>/cancel/", erasure_detail.erasure_cancel, name="erasure-cancel"),
     path("erasure/<uuid:uid>/nothing-held/", erasure_detail.erasure_nothing_held, name="erasure-nothing-held"),
     path("erasure/<uuid:uid>/answer/", erasure_detail.erasure_answer, name="erasure-answer"),
+    path("audit/export/", auditing.audit_export, name="audit-export"),
 ]

@@ -1,5 +1,7 @@
 """What was erased does not come back, by any way in. Numbers: docs/cases.md, “Erasure and audit”."""
 
+import json
+
 import pytest
 
 from memadmin.audit.actions import Action
@@ -66,6 +68,18 @@ def test_6_our_own_api_answers_409_to_writers_of_an_erased_user(container):
     answer = caller_of("ana").post("/containers/c1/memories", {"user_id": "ann", "text": "likes tea"})
 
     assert problem(answer)[:2] == (409, "subject_erased")
+
+
+def test_6_a_bulk_request_has_the_lines_of_the_erased_refused_and_stores_the_others(container):
+    erase("ann")
+    api = caller_of("ana")
+    lines = [{"type": "memory", "user_id": name, "text": f"of {name}"} for name in ("ann", "bob", "ann", "cem")]
+
+    answers = _bulk(api, lines)
+
+    assert [answer["status"] for answer in answers] == ["refused", "stored", "refused", "stored"]
+    assert {answer["code"] for answer in answers if answer["status"] == "refused"} == {"suppressed"}
+    assert sorted(LongTermMemory.objects.values_list("text", flat=True)) == ["of bob", "of cem"]
 
 
 def test_77_an_old_export_brings_everybody_back_but_the_erased(container, tmp_path):
@@ -190,3 +204,10 @@ def test_without_the_keys_writers_are_told_to_wait_and_nothing_of_ours(container
 def _said(container):
     store(container, a_message("I moved to Oslo", namespace={"user_id": "ann"}, infer=True, owner="agent-1"))
     return WorkingMemory.objects.select_related("subject").get()
+
+
+def _bulk(api, lines):
+    body = "\n".join(json.dumps(line) for line in lines).encode()
+    answer = api.post("/containers/c1/bulk", body)
+    content = b"".join(answer.streaming_content) if answer.streaming else answer.content
+    return [line for line in map(json.loads, content.splitlines()) if "line" in line]

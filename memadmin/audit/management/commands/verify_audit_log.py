@@ -11,7 +11,7 @@ from django.db import DatabaseError, connection
 from rich.console import Console
 from rich.progress import Progress
 
-from memadmin.audit import verification
+from memadmin.audit import exporting, verification
 from memadmin.audit.anchors import AnchorsUnusable
 from memadmin.audit.models import AuditHead
 from memadmin.audit.verification import Kind, Report
@@ -31,9 +31,13 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--anchors", metavar="FOLDER", help="the folder of the signed checkpoints; without it the one of the settings")
+        parser.add_argument("--export", metavar="FILE", help="check an exported file, without the database")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, **options: Any) -> None:
+        if options["export"]:
+            self.check_export(Path(options["export"]), options["json"])
+            return
         try:
             report = self.verify(Path(options["anchors"] or settings.AUDIT_ANCHORS))
         except AnchorsUnusable as problem:
@@ -45,6 +49,22 @@ class Command(BaseCommand):
         self.stdout.write(_as_json(report) if options["json"] else "\n".join(_as_lines(report)))
         if report.exit_code:
             raise SystemExit(int(report.exit_code))
+
+    def check_export(self, path: Path, as_json: bool) -> None:
+        try:
+            with open(path, encoding="utf-8") as file:
+                faults, rows, pinned = exporting.check(file)
+        except (OSError, UnicodeError) as error:
+            self.give_up(f"The file cannot be read: {type(error).__name__}.", as_json)
+        result = "altered" if faults else "whole"
+        if as_json:
+            said = {"result": result, "exit_code": int(Kind.ALTERED) if faults else 0, "rows": rows, "pinned": pinned, "findings": faults}
+            self.stdout.write(json.dumps(said))
+        else:
+            pin = "A signed checkpoint pins it." if pinned else "No checkpoint pins it: its end could have been cut off or computed anew."
+            self.stdout.write("\n".join([*faults[:1000], f"{rows:,} rows, {result}. {pin}"]))
+        if faults:
+            raise SystemExit(int(Kind.ALTERED))
 
     def verify(self, anchors: Path) -> Report:
         with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:

@@ -1,0 +1,172 @@
+import html
+import json
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from memadmin.access.roles import Role
+from memadmin.audit import checkpoints, exporting, log
+from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditEntry, Stream
+from memadmin.pages import auditing
+from tests.audit_protection import lifted
+from tests.factories import NOON
+from tests.people import HTMX, a_browser_of, auditor, support
+
+pytestmark = pytest.mark.django_db
+URL = "pages:audit-list"
+
+
+def text_of(response):
+    return " ".join(html.unescape(response.content.decode()).split())
+
+
+def act(action=Action.RUN_FINISHED, *, actor="job/nightly", target="runs/1", days=0, **details):
+    return log.append(action, actor=actor, target=target, at=NOON + timedelta(days=days), **details)
+
+
+def listed(browser, **filters):
+    """Return the numbers of the entries that the page shows."""
+    page = browser.get(reverse(URL), filters)
+    assert page.status_code == 200
+    return [row["entry"].seq for row in page.context["rows"]]
+
+
+def test_entries_are_filtered_by_what_whom_on_which_how_and_when():
+    browser = auditor()
+    first = AuditEntry.objects.count()
+    act(Action.POLICY_PUBLISHED, actor="person/1", target="containers/1")
+    act(outcome="failed", days=3)
+    log.note(Action.CONTAINER_COUNTED, actor="job/account", target="containers/1", at=NOON)
+    log.seal(actor="job/seal", now=NOON - timedelta(days=9))
+
+    found = {
+        "action": listed(browser, action="policy.published"),
+        "actor": listed(browser, actor="person/1"),
+        "target": listed(browser, target="containers/1"),
+        "outcome": listed(browser, outcome="failed"),
+        "since": listed(browser, since="2026-03-04", until="2026-03-04"),
+        "stream": listed(browser, stream="activity"),
+        "all": listed(browser, actor="person/1", outcome="failed"),
+    }
+
+    one, two = first + 1, first + 2
+    assert found == {"action": [one], "actor": [one], "target": [one], "outcome": [two], "since": [two], "stream": [1], "all": []}
+
+
+@pytest.mark.parametrize(
+    "bad", [{"since": "soon"}, {"stream": "x"}, {"outcome": "'"}, {"actor": "\x00"}, {"after": "x"}, {"action": "<b>"}]
+)
+def test_a_filter_that_makes_no_sense_breaks_nothing(bad):
+    assert auditor().get(reverse(URL), bad).status_code == 200
+
+
+def test_80_the_newest_entries_cost_the_same_number_of_queries_however_many_there_are(monkeypatch):
+    browser = auditor()
+    act()
+    with CaptureQueriesContext(
+        connection,
+    ) as few:
+        browser.get(reverse(URL))
+    for number in range(120):
+        act(target=f"runs/{number}")
+    with CaptureQueriesContext(connection) as many:
+        page = browser.get(reverse(URL), {"actor": "job/nightly"})
+
+    assert len(many) <= len(few) + 1
+    assert not [
+        query["sql"] for query in many if "COUNT(" in query["sql"] and "audit_entry" in query["sql"] and "LIMIT" not in query["sql"]
+    ]
+    assert len(page.context["rows"]) == 50
+
+
+def test_80_a_filter_that_finds_very_many_says_more_than(monkeypatch):
+    monkeypatch.setattr(auditing, "COUNTED_TO", 52)
+    browser = auditor()
+    for _ in range(54):
+        act()
+
+    assert "of more than 52 entries" in text_of(browser.get(reverse(URL), {"actor": "job/nightly"}))
+
+
+def test_the_page_says_that_the_end_of_the_log_holds_together_and_what_is_not_anchored_yet():
+    browser = auditor()
+    act()
+    assert "There is no signed checkpoint yet" in text_of(browser.get(reverse(URL)))
+    checkpoints.write(actor="job/seal", now=NOON)
+    act()
+
+    page = text_of(browser.get(reverse(URL)))
+
+    assert "hold together, just looked at." in page
+    assert "1 entry since then" in page
+
+
+def test_89_the_page_says_which_of_the_newest_entries_was_changed():
+    browser = auditor()
+    entry = act()
+    with lifted(), connection.cursor() as cursor:
+        cursor.execute("UPDATE audit_entry SET actor = 'person/9' WHERE seq = %s", [entry.seq])
+
+    assert f"The log is not whole: governance/{entry.seq} actor" in text_of(browser.get(reverse(URL)))
+
+
+def test_an_export_proves_itself_and_leaves_an_entry():
+    browser = auditor()
+    for number in range(3):
+        act(target=f"runs/{number}", payload={"word": "canary-4711"})
+    checkpoints.write(actor="job/seal", now=NOON)
+
+    answer = browser.post(reverse("pages:audit-export"), {})
+    lines = b"".join(answer.streaming_content).decode().splitlines(keepends=True)
+
+    faults, rows, pinned = exporting.check(lines)
+    assert (faults, pinned) == ([], True)
+    assert rows == json.loads(lines[0])["last"]
+    assert "canary-4711" not in "".join(lines)
+    assert AuditEntry.objects.get(action=Action.AUDIT_EXPORTED).actor.startswith("person/")
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda lines: lines[:-1],
+        lambda lines: [*lines[:2], *lines[3:]],
+        lambda lines: [lines[0], lines[2], lines[1], *lines[3:]],
+        lambda lines: [*lines[:2], lines[2].replace("nightly", "daytime"), *lines[3:]],
+        lambda lines: [lines[0].replace("memadmin-audit", "other"), *lines[1:]],
+        lambda lines: [lines[0].replace("governance", "governancE"), *lines[1:]],
+        lambda lines: ["{}"],
+        lambda lines: [],
+    ],
+    ids=["end cut off", "a row gone", "swapped", "changed", "another format", "a checkpoint changed", "empty", "nothing"],
+)
+def test_an_export_that_was_changed_does_not_prove_itself(spoil):
+    for _ in range(4):
+        act()
+    checkpoints.write(actor="job/seal", now=NOON)
+    lines = list(exporting.lines(Stream.GOVERNANCE, first=1, last=AuditEntry.objects.count(), folder=checkpoints.folder()))
+
+    assert exporting.check(spoil(lines))[0] != []
+
+
+def test_88_the_log_and_its_export_are_for_those_with_the_right_and_export_is_a_post():
+    assert support().get(reverse(URL)).status_code == 403
+    assert a_browser_of(Role.POLICY_EDITOR, login="pia").post(reverse("pages:audit-export")).status_code == 403
+    assert auditor().get(reverse("pages:audit-export")).status_code == 405
+
+
+def test_the_part_is_a_part():
+    act()
+
+    assert auditor().get(reverse(URL), headers=HTMX).content.lstrip().startswith(b'<div id="table"')
+
+
+def test_a_payload_that_was_redacted_is_shown_as_taken_out():
+    entry = act(payload={"word": "x"})
+    log.redact_payload([(entry.stream, entry.seq)], actor="person/1", at=NOON, reason_code="erasure")
+
+    assert "words that were taken out" in text_of(auditor().get(reverse(URL)))
