@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 
-from memadmin.store import counters
+from memadmin.store import counters, fencing, held_copies
 from memadmin.store.models import (
     Archived,
     Container,
@@ -43,6 +43,7 @@ class Finding:
 def check(*, repair: bool = False) -> Iterator[Finding]:
     """Yield every disagreement. With `repair` counters and pin flags are set right, from the rows, as they are found."""
     yield from _check_pins(repair=repair)
+    yield from _check_holds(repair=repair)
     yield from _check_counters(repair=repair)
     yield from _check_homes()
     yield from _check_policies()
@@ -110,6 +111,20 @@ def _check_pins(*, repair: bool) -> Iterator[Finding]:
             yield Finding("pin.without_item", f"{item_type}/{pin.target_uid}", 1, 0)
             if repair:
                 Pin.objects.filter(pk=pin.pk)._raw_delete(connection.alias)
+
+
+def _check_holds(*, repair: bool) -> Iterator[Finding]:
+    """A row whose copy of the holds is not what they say, and the triggers that refuse rows of the fenced."""
+    for row, subject_id in list(held_copies.differing()):
+        yield Finding("hold.copy", row, 0, 1)
+        if repair:
+            with transaction.atomic():
+                counters.lock([subject_id])
+                subject = Subject.objects.filter(pk=subject_id).first()
+                if subject is not None:
+                    held_copies.copy_holds(container_id=subject.container_id, subject_id=subject_id)
+    for name in fencing.missing(connection):
+        yield Finding("fence.missing", f"triggers/{name}", 0, 1)
 
 
 def _check_homes() -> Iterator[Finding]:

@@ -5,7 +5,7 @@ A row is bound by a hold on itself, its session (a message), its memory (history
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 from uuid import UUID
 
@@ -54,6 +54,15 @@ def copy_to_arrivals(uids: Iterable[UUID]) -> None:
         _bring(table, binding, condition, parameters)
 
 
+def differing() -> Iterator[tuple[str, int]]:
+    """Yield the row, as `table/key`, and the subject of each copy that does not say what the holds say. Reads all rows."""
+    for table, binding in _ITEMS.items():
+        with connection.cursor() as cursor:
+            cursor.execute(f"SELECT t.id, t.subject_id FROM {table} AS t WHERE {_differs(binding)} ORDER BY t.id")
+            while found := cursor.fetchmany(500):
+                yield from ((f"{table.removeprefix('store_')}/{key}", subject) for key, subject in found)
+
+
 def _bring_subjects(where: str, key: int) -> int:
     own = f"EXISTS ({{holds}} h.target_uid = t.uid) OR {_OF_CONTAINER}"
     changed = _bring("store_subject", own, where, [key])
@@ -66,7 +75,11 @@ def _bring_subjects(where: str, key: int) -> int:
 def _bring(table: str, binding: str, where: str, parameters: list[Any]) -> int:
     truth = {flag: binding.format(flag=flag, holds=_STANDING.format(kind=kind)) for flag, kind in _KINDS.items()}
     sets = ", ".join(f"{flag} = ({sql})" for flag, sql in truth.items())
-    differs = " OR ".join(f"t.{flag} <> ({sql})" for flag, sql in truth.items())
     with connection.cursor() as cursor:
-        cursor.execute(f"UPDATE {table} AS t SET {sets} WHERE {where} AND ({differs})", parameters)
+        cursor.execute(f"UPDATE {table} AS t SET {sets} WHERE {where} AND ({_differs(binding)})", parameters)
         return int(cursor.rowcount)
+
+
+def _differs(binding: str) -> str:
+    truth = {flag: binding.format(flag=flag, holds=_STANDING.format(kind=kind)) for flag, kind in _KINDS.items()}
+    return " OR ".join(f"t.{flag} <> ({sql})" for flag, sql in truth.items())

@@ -73,7 +73,7 @@ def test_6_our_own_api_answers_409_to_writers_of_an_erased_user(container):
 def test_6_a_bulk_request_has_the_lines_of_the_erased_refused_and_stores_the_others(container):
     erase("ann")
     api = caller_of("ana")
-    lines = [{"type": "memory", "user_id": name, "text": f"of {name}"} for name in ("ann", "bob", "ann", "cem")]
+    lines = [{"type": "long-term", "user_id": name, "text": f"of {name}"} for name in ("ann", "bob", "ann", "cem")]
 
     answers = _bulk(api, lines)
 

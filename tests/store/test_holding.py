@@ -1,11 +1,13 @@
 from datetime import date
 
 import pytest
+from django.db import connection
 
 from memadmin.audit.models import AuditEntry
 from memadmin.store import archive, deleting, editing, holding, removal
 from memadmin.store.archive import ArchiveNote
 from memadmin.store.attribution import give_session
+from memadmin.store.check import check
 from memadmin.store.held_copies import Restricted
 from memadmin.store.holding import Placing
 from memadmin.store.models import (
@@ -228,6 +230,26 @@ def test_a_session_that_becomes_a_held_users_is_held():
     give_session(session, "ann", actor=ACTOR, now=NOON)
 
     assert held_rows() == {"Session": 1, "WorkingMemory": 1, "LongTermMemory": 1, "HistoryEntry": 0}
+
+
+def test_a_copy_that_says_something_else_is_found_and_mended():
+    container = make_container()
+    hold(full_store(container))
+    assert [finding.kind for finding in check()] == []
+    LongTermMemory.objects.update(held=False)
+    WorkingMemory.objects.update(restricted=True)
+
+    assert {finding.kind for finding in check()} == {"hold.copy"}
+    list(check(repair=True))
+    assert list(check()) == []
+    assert held_rows()["LongTermMemory"] == 1
+
+
+def test_a_fence_trigger_that_is_gone_is_found():
+    with connection.cursor() as cursor:
+        cursor.execute("DROP TRIGGER store_session_arrives" + (" ON store_session" if connection.vendor == "postgresql" else ""))
+
+    assert [(finding.kind, finding.target) for finding in check()] == [("fence.missing", "triggers/store_session_arrives")]
 
 
 def test_a_hold_is_in_the_log_with_its_authority_and_without_its_reason():
