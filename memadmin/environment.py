@@ -65,14 +65,14 @@ def env_zone(name: str, default: str) -> ZoneInfo:
 def env_days(name: str) -> frozenset[date]:
     """Return days, given as 2026-12-25 and separated by commas."""
     try:
-        return frozenset(date.fromisoformat(each) for each in _list(name))
+        return frozenset(date.fromisoformat(each) for each in env_list(name))
     except ValueError:
         raise ImproperlyConfigured(f"{name} takes days such as 2026-12-25, separated by commas.") from None
 
 
 def env_hosts(name: str, default: list[str]) -> list[str]:
     """Return host names as in a Host header, without scheme and port; `*` is refused."""
-    hosts = _list(name) or default
+    hosts = env_list(name) or default
     for host in hosts:
         if not _HOST.fullmatch(host):
             raise ImproperlyConfigured(f"{name} takes host names without scheme or port, separated by commas (no *), not {host!r}.")
@@ -81,7 +81,7 @@ def env_hosts(name: str, default: list[str]) -> list[str]:
 
 def env_origins(name: str) -> list[str]:
     """Return origins: scheme and host, no path."""
-    origins = _list(name)
+    origins = env_list(name)
     for origin in origins:
         if not _ORIGIN.fullmatch(origin):
             raise ImproperlyConfigured(f"{name} takes origins like https://memory.example.org, separated by commas, not {origin!r}.")
@@ -145,5 +145,5 @@ def _check_database_name(name: str, database: dict[str, Any]) -> None:
             raise ImproperlyConfigured(f"{name} names a file in a folder that does not exist: {Path(database['NAME']).parent}.")
 
 
-def _list(name: str) -> list[str]:
+def env_list(name: str) -> list[str]:
     return [part.strip() for part in (env_text(name) or "").split(",") if part.strip()]

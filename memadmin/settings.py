@@ -13,6 +13,7 @@ from memadmin.environment import (
     env_folder,
     env_hosts,
     env_int,
+    env_list,
     env_origins,
     env_secret,
     env_text,
@@ -166,6 +167,7 @@ LEGAL_HOLIDAYS = env_days("LEGAL_HOLIDAYS")
 # Lets the person who reviewed a request approve it too; every certificate then says so.
 ERASURE_SINGLE_OPERATOR = env_bool("ERASURE_SINGLE_OPERATOR", False)
 # The keys that sign checkpoints of the audit log, and the folder that these are written to: best on another volume.
+ERASURE_LEDGERS = env_list("ERASURE_LEDGERS") or [str(VAR_DIR / "erasure_ledger.jsonl")]  # outside the database and its backups
 AUDIT_KEYS = env_text("AUDIT_KEYS") or str(VAR_DIR / "audit_keys")
 AUDIT_ANCHORS = env_text("AUDIT_ANCHORS") or str(VAR_DIR / "audit_anchors")
 

@@ -83,6 +83,7 @@ def keys_and_anchors_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
         monkeypatch.setattr(settings, "SUPPRESSION_KEYS", f"{folder}/suppression.json")
         monkeypatch.setattr(settings, "AUDIT_KEYS", f"{folder}/keys")
         monkeypatch.setattr(settings, "AUDIT_ANCHORS", f"{folder}/anchors")
+        monkeypatch.setattr(settings, "ERASURE_LEDGERS", [f"{folder}/ledger.jsonl"])
         yield
 
 

@@ -53,7 +53,11 @@ class Searcher:
         pattern = self.scope.pattern
         if pattern is not None and any(map(pattern.search, texts)):
             return IDENTIFIER
-        return COPY if any(self._has(digest) for text in texts for digest in shingles_of(text, self.key)) else ""
+        return COPY if any(map(self.copied, texts)) else ""
+
+    def copied(self, text: str) -> bool:
+        """Whether a text has five words in a row of what the person said."""
+        return any(self._has(digest) for digest in shingles_of(text, self.key))
 
     def _has(self, digest: int) -> bool:
         at = bisect_left(self.shingles, digest)

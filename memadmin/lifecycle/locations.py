@@ -1,7 +1,7 @@
 """Where retention runs and their previews name a person's memories."""
 
 from memadmin.lifecycle.models import Approval, RunCluster, RunVictim
-from memadmin.store.finding import owned, searched
+from memadmin.store.finding import owned, raw_delete, searched
 from memadmin.store.locations import Act, ItemClass, Location, register, waive
 
 WORD = "one of our own fixed words or numbers"
@@ -15,6 +15,7 @@ register(
         columns={"item_uid": ItemClass.COPY, "subject_id": ItemClass.COPY},
         item_class=ItemClass.COPY,
         find=owned("lifecycle.run_victims", RunVictim, links=("item_uid",)),
+        delete=raw_delete(RunVictim),
     ),
     Location(
         name="lifecycle.run_clusters",
@@ -25,6 +26,8 @@ register(
         waived={"why": WORD},
         item_class=ItemClass.COPY,
         find=owned("lifecycle.run_clusters", RunCluster, links=("summary_uid",)),
+        delete=raw_delete(RunCluster),
+        example={"first": 1, "last": 2, "room": 2},
     ),
     Location(
         name="lifecycle.approvals",

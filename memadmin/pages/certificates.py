@@ -48,7 +48,8 @@ def _certificate(person: Person, serial: UUID) -> Certificate:
     about = certificate.request.subjects.values_list("container_id", flat=True).union(
         certificate.request.items.values_list("container_id", flat=True)
     )
-    hidden = set(about) - set(visible_containers(person).filter(pk__in=list(about)).values_list("pk", flat=True))
+    named = {key for key in about if key is not None}
+    hidden = named - set(visible_containers(person).filter(pk__in=named).values_list("pk", flat=True))
     return get_object_or_404(Certificate, pk=None if hidden else certificate.pk)
 
 

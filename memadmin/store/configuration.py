@@ -117,6 +117,33 @@ def _defaults() -> tuple[SettingSpec, ...]:
     )
 
 
+def _erasing() -> tuple[SettingSpec, ...]:
+    return (
+        SettingSpec(
+            "erasure_paused",
+            "Stop all erasures",
+            "The emergency stop: no erasure begins, and those under way stop after their present batch until this is off again.",
+            False,
+        ),
+        SettingSpec(
+            "erasure_block_days",
+            "Refuse an erased person for (days)",
+            "For so long after an erasure what arrives about the person is refused; after that it is let in and people are told.",
+            30,
+            1,
+            3_650,
+        ),
+        SettingSpec(
+            "erasure_backup_days",
+            "Backups expire after (days)",
+            "How long your backups are kept, for certificates and for how long an erased person is remembered. 0: unknown, and said so.",
+            0,
+            0,
+            3_650,
+        ),
+    )
+
+
 def _erasure() -> tuple[SettingSpec, ...]:
     return (
         SettingSpec(
@@ -184,6 +211,7 @@ REGISTRY = {
             90,
         ),
         *_second_person(),
+        *_erasing(),
         *_erasure(),
         *_housekeeping(),
         *_defaults(),

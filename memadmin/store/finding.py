@@ -64,7 +64,7 @@ def raw_delete(model: type[models.Model]) -> Callable[[Sequence[Any]], int]:
 
     def delete(keys: Sequence[Any]) -> int:
         rows: QuerySet[Any] = QuerySet(model)
-        gone: int = rows.filter(pk__in=list(keys))._raw_delete(connection.alias)
+        gone: int = rows.filter(pk__in=[tuple(key) if isinstance(key, list) else key for key in keys])._raw_delete(connection.alias)
         return gone
 
     return delete

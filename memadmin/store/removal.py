@@ -17,7 +17,7 @@ from memadmin.store import counters
 from memadmin.store.archive import ArchiveNote, copies, packed_sql
 from memadmin.store.bulk import id_list, insert_rows
 from memadmin.store.lost import LOST
-from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, WorkingMemory
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, Subject, WorkingMemory
 
 __all__ = [
     "ArchiveNote",
@@ -29,6 +29,7 @@ __all__ = [
     "remove_history",
     "remove_long_term",
     "remove_sessions",
+    "remove_users",
     "remove_working",
 ]
 
@@ -173,6 +174,19 @@ def remove_by_hand(item_type: ItemType, ids: Sequence[int]) -> ByHand:
         moves.add(row["subject_id"], **{name: -int(row[column]) if column else -1 for name, column in counted.items()})
     moves.apply()
     return ByHand(items=len(going), pinned=len(pinned))
+
+
+@transaction.atomic
+def remove_users(subject_ids: Sequence[int]) -> int:
+    """Remove users on whom nothing hangs any more, and return how many. Those of whom anything is left stay."""
+    counters.lock(subject_ids)
+    wanted = set(Subject.objects.filter(id__in=subject_ids).values_list("id", flat=True))
+    for relation in Subject._meta.get_fields(include_hidden=True):
+        model: Any = relation.related_model
+        if relation.auto_created and relation.one_to_many and wanted:
+            rows = model._default_manager.filter(subject_id__in=wanted)
+            wanted -= set(rows.order_by().values_list("subject_id", flat=True).distinct())
+    return len(_delete("store_subject", sorted(wanted), returning=("id", "id")))
 
 
 _AT_ONCE = """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,14 @@ def left_behind(scope: Scope, after: Any, limit: int) -> Page:
         raise Unreachable("the folder of temporary files") from error
 
 
+def remove(paths: Sequence[str]) -> int:
+    """Remove files, and return how many there were."""
+    there = [path for path in map(Path, paths) if path.exists()]
+    for path in there:
+        path.unlink()
+    return len(there)
+
+
 register(
     Location(
         name="transfer.files",
@@ -29,6 +38,7 @@ register(
         item_class=ItemClass.COPY,
         act=Act.DELETE,
         find=left_behind,
+        delete=remove,
     ),
     Location(
         name="transfer.exports",

@@ -2,6 +2,7 @@
 
 from memadmin.erasure.models.approvals import Approval
 from memadmin.erasure.models.certificates import Certificate, Commitment, Level
+from memadmin.erasure.models.executions import PlaceOutcome
 from memadmin.erasure.models.manifests import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
 from memadmin.erasure.models.requests import (
     Channel,
@@ -39,6 +40,7 @@ __all__ = [
     "NoteKind",
     "Origin",
     "Outcome",
+    "PlaceOutcome",
     "Profile",
     "RequestItem",
     "RequestNote",

@@ -1,0 +1,119 @@
+"""The end of an erasure that was verified: certificate, what holds from now on, and the names that its papers held.
+
+The certificate is signed while the papers still have everything; then the names go, the ledger is told, the database forgets them, and only
+then is the request complete.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from memadmin.audit import checkpoints, log
+from memadmin.audit.actions import Action
+from memadmin.erasure import ledger
+from memadmin.erasure.certificates.contents import Executed, PlaceResult
+from memadmin.erasure.certificates.issuing import issue
+from memadmin.erasure.execution import physical
+from memadmin.erasure.intake import target_of
+from memadmin.erasure.models import Approval, Certificate, ErasureRequest, Level, Manifest, ScopeItem, Status
+from memadmin.erasure.moves import move
+from memadmin.erasure.verification.looking import OWN_TABLES, probes_of
+from memadmin.erasure.verification.probes import Probes
+from memadmin.erasure.verification.scanning import Stretch, scan
+from memadmin.erasure.verification.schema import tables
+from memadmin.store import configuration, suppression
+from memadmin.store.locations import Act
+from memadmin.store.models import Mode
+from memadmin.store.suppression import Terms
+
+METHODS = {
+    "store.audit_payloads": "words and their salts deleted, the chain stays",
+    "store.subjects": "deleted when nothing hung on it",
+}
+METHOD = "deleted by key, or words replaced"
+
+
+class PapersLeft(Exception):
+    """A paper of the request still names the person after the names were purged: it is not complete."""
+
+
+def close(request: ErasureRequest, manifest: Manifest, *, actor: str, now: datetime) -> None:
+    """End a verified erasure. May be repeated after a kill at any place. Raises PapersLeft, LedgerUnusable, KeysUnusable, NotForgotten."""
+    certificate = _certified(request, manifest, actor=actor, now=now)
+    facts = {"certificate": certificate.digest, "attempt": request.attempt}
+    ledger.write("completed", request=str(request.uid), at=now, facts=facts)
+    physical.forget(table.name for table in tables() if table.name.startswith(OWN_TABLES))
+    with transaction.atomic():
+        move(request, Status.COMPLETED, now=now, completed_at=now, purged_at=now, outcome_code=certificate.level)
+        log.append(Action.ERASURE_COMPLETED, actor=actor, target=target_of(request), at=now, reason_code=certificate.level)
+    checkpoints.write(actor=actor, now=now)
+
+
+@transaction.atomic
+def _certified(request: ErasureRequest, manifest: Manifest, *, actor: str, now: datetime) -> Certificate:
+    """Sign, settle and purge in one transaction: after a kill either all of it is there, or nothing."""
+    there = Certificate.objects.filter(request=request, issued_at__gte=request.state_since).order_by("-pk").first()
+    if there is not None:
+        return there
+    probes = probes_of(manifest)
+    withheld = manifest.items.filter(act=Act.WITHHOLD).exists()
+    certificate = issue(request, Level.PARTLY if withheld else Level.LIVE, executed_of(request), actor=actor, now=now)
+    _settle(request, actor=actor, now=now)
+    _purge(request, manifest)
+    _check_papers(probes)
+    return certificate
+
+
+def executed_of(request: ErasureRequest) -> Executed:
+    """Return what the places' outcomes say, for the certificate."""
+    reached = physical.promised()
+    places = [
+        PlaceResult(
+            location=outcome.location,
+            reached=reached,
+            method=METHODS.get(outcome.location, METHOD),
+            erased=outcome.erased,
+            redacted=outcome.redacted,
+            rederived=outcome.rederived,
+            absent=outcome.absent,
+            withheld=outcome.withheld,
+        )
+        for outcome in request.outcomes.order_by("location")
+    ]
+    begun = Approval.objects.filter(request=request, used_at__isnull=False).order_by("-used_at").values_list("used_at", flat=True).first()
+    return Executed(started_at=begun, places=places, recipients={}, backups_expire_at=_backups_until(request))
+
+
+def _backups_until(request: ErasureRequest) -> datetime | None:
+    days = configuration.value("erasure_backup_days")
+    return request.state_since + timedelta(days=days) if days else None
+
+
+def _settle(request: ErasureRequest, *, actor: str, now: datetime) -> None:
+    """From the fence to what holds afterwards: refused for a time, remembered as long as a backup could bring it back."""
+    until = now + timedelta(days=configuration.value("erasure_block_days"))
+    backups = _backups_until(request)
+    terms = Terms(mode=Mode.BLOCK, block_until=until, keep_until=max(until, backups) if backups else None)
+    names = list(request.subjects.filter(ticked=True, user_id__isnull=False).values_list("user_id", flat=True))
+    suppression.settle(target_of(request), terms=terms, user_ids=[str(name) for name in names], actor=actor, now=now)
+
+
+def _purge(request: ErasureRequest, manifest: Manifest) -> None:
+    """Take names and words out of the request's papers. Counts, digests and what is withheld stay."""
+    request.subjects.update(user_id=None)
+    request.notes.all().delete()
+    for each in request.manifests.all():
+        items = each.items.exclude(act=Act.WITHHOLD) if each.pk == manifest.pk else each.items.all()
+        items._raw_delete(items.db)
+        ScopeItem.objects.filter(manifest=each).delete()
+        each.lines.update(sample=[])
+
+
+def _check_papers(probes: Probes) -> None:
+    """Look through the tables of the workflow itself, which the verification leaves out."""
+    named = Probes(identifiers=probes.identifiers)
+    for table in tables():
+        if table.name.startswith(OWN_TABLES) and next(scan(table, named, Stretch()), None) is not None:
+            raise PapersLeft(table.name)

@@ -1,0 +1,109 @@
+"""Erase some items of one place of a manifest.
+
+Invariant: one transaction per batch holds the deleting statements, the counts, and where the execution is. A held row is never erased: the
+deleting statement asks again, and what it spared is withheld in the manifest, so that the verification expects it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from django.db.models import F
+
+from memadmin.audit import log
+from memadmin.erasure.execution.redacting import redact
+from memadmin.erasure.manifests import HELD
+from memadmin.erasure.models import ErasureRequest, ManifestItem, PlaceOutcome
+from memadmin.store import locations, removal
+from memadmin.store.finding import raw_delete
+from memadmin.store.locations import Act, Location
+from memadmin.store.models import HistoryEntry, Hold, ItemType, LongTermMemory, Session, WorkingMemory
+
+AT_ONCE = 200  # items of one transaction
+OF_PLACE: dict[str, tuple[ItemType, Any]] = {
+    "store.sessions": (ItemType.SESSION, Session),
+    "store.working": (ItemType.WORKING, WorkingMemory),
+    "store.long_term": (ItemType.LONG_TERM, LongTermMemory),
+    "store.history": (ItemType.HISTORY, HistoryEntry),
+}
+REASON = "erasure"
+BY_USERS = "store.subjects"  # see `users`
+
+
+class NoWayToErase(Exception):
+    """A place holds items that are to be erased, and nobody has said how: the execution stalls, and nothing is called complete."""
+
+
+def erase(request: ErasureRequest, location: Location, items: Sequence[ManifestItem], *, actor: str, now: Any) -> None:
+    """Do with each item what was approved. The caller has the transaction. Raises NoWayToErase."""
+    by_act: dict[str, list[ManifestItem]] = {}
+    for item in items:
+        by_act.setdefault(item.act, []).append(item)
+    for act, part in by_act.items():
+        if act == Act.DELETE:
+            _delete(request, location, part, actor=actor, now=now)
+        elif act in (Act.REDACT, Act.REDERIVE):
+            _redact(request, location, part, act=Act(act), actor=actor, now=now)
+        elif act == Act.WITHHOLD:
+            _count(request, location, withheld=len(part))
+
+
+def _delete(request: ErasureRequest, location: Location, items: Sequence[ManifestItem], *, actor: str, now: Any) -> None:
+    keys = [json.loads(item.row_key) for item in items]
+    if location.name in OF_PLACE:
+        item_type, model = OF_PLACE[location.name]
+        gone = removal.remove_by_hand(item_type, keys).items
+        kept = set(model.objects.filter(pk__in=keys).values_list("pk", flat=True))
+        _withhold(items, kept)
+        _count(request, location, erased=gone, absent=len(keys) - gone - len(kept), withheld=len(kept))
+        return
+    delete = _BY_PLACE.get(location.name) or location.delete
+    if delete is None:
+        raise NoWayToErase(location.name)
+    gone = delete(keys)
+    standing = Hold.objects.filter(pk__in=keys).values_list("pk", flat=True) if location.name == "store.holds" else []
+    kept = set(standing)
+    _withhold(items, kept)
+    _count(request, location, erased=gone, absent=len(keys) - gone - len(kept), withheld=len(kept))
+
+
+def _redact(request: ErasureRequest, location: Location, items: Sequence[ManifestItem], *, act: Act, actor: str, now: Any) -> None:
+    keys = [json.loads(item.row_key) for item in items]
+    if location.name == "store.audit_payloads":
+        gone = log.redact_payload([tuple(key) for key in keys], actor=actor, at=now, reason_code=REASON, request_id=str(request.uid))
+        _count(request, location, redacted=gone, absent=len(keys) - gone)
+        return
+    changed, kept = redact(request, location, items, act=act)
+    if kept:
+        _withhold(items, kept)
+    name = "rederived" if act == Act.REDERIVE else "redacted"
+    _count(request, location, **{name: changed}, absent=len(keys) - changed - len(kept), withheld=len(kept))
+
+
+def _withhold(items: Sequence[ManifestItem], kept: set[int]) -> None:
+    """Note what came under a hold after the approval."""
+    for item in items if kept else []:
+        if json.loads(item.row_key) in kept:
+            ManifestItem.objects.filter(pk=item.pk).update(act=Act.WITHHOLD, reason_code=HELD)
+
+
+def _count(request: ErasureRequest, location: Location, **amounts: int) -> None:
+    PlaceOutcome.objects.get_or_create(request=request, location=location.name)
+    changes = {name: F(name) + amount for name, amount in amounts.items() if amount}
+    if changes:
+        PlaceOutcome.objects.filter(request=request, location=location.name).update(**changes)
+
+
+def _released(keys: Sequence[Any]) -> int:
+    """Delete holds that were released. One that stands is why something stays, and stays with it."""
+    return raw_delete(Hold)(list(Hold.objects.filter(pk__in=keys, released_at__isnull=False).values_list("pk", flat=True)))
+
+
+_BY_PLACE: dict[str, Callable[[Sequence[Any]], int]] = {"store.archive": removal.remove_archived, "store.holds": _released}
+
+
+def places_in_order(names: Sequence[str]) -> list[Location]:
+    """Return the places of a manifest in the order of an execution."""
+    return [location for location in locations.in_order() if location.name in set(names) and location.name != BY_USERS]

@@ -1,0 +1,43 @@
+"""Let the database forget what was deleted: pages of the file, the write-ahead log, dead rows in indexes, the planner's statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from django.db import connection
+
+LIVE, INDEXES, PAGES = "L1", "L2", "L3"
+
+
+class NotForgotten(Exception):
+    """The database could not be made to forget: another connection holds on to what was."""
+
+
+def promised() -> str:
+    """Return how far `forget` reaches on this database."""
+    return PAGES if connection.vendor == "sqlite" else INDEXES
+
+
+def forget(tables: Iterable[str]) -> str:
+    """Clean up after deletions in these tables, outside of any transaction, and return how far that reaches.
+
+    SQLite (L3) overwrites pages as it deletes (secure_delete); its write-ahead log is written back and cut. On PostgreSQL (L2) dead rows
+    leave tables and indexes, and the statistics are made anew; pages and the log keep remnants until they are used again.
+    Raises NotForgotten.
+    """
+    if connection.vendor == "sqlite":
+        _cut_journal()
+        return promised()
+    with connection.cursor() as cursor:
+        for table in sorted(set(tables)):
+            cursor.execute(f"VACUUM (ANALYZE) {connection.ops.quote_name(table)}")
+    return promised()
+
+
+def _cut_journal() -> None:
+    with connection.cursor() as cursor:
+        if not cursor.execute("PRAGMA secure_delete").fetchone()[0]:
+            raise NotForgotten("secure_delete is off on this connection.")
+        busy, _, _ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise NotForgotten("A reader holds on to the write-ahead log: it is tried again.")

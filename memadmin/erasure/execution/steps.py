@@ -1,0 +1,226 @@
+"""An execution as a job: each step is one batch, saved together with where the execution is, so that it goes on after a kill at any place.
+
+    ledger   a line outside the database, on the disk before anything goes
+    fence    nobody writes anything about these users any more; the database refuses it too
+    words    what others keep loses the person's words: first, since the person's own texts tell which they are
+    rows     copies that answer searches, then children before parents, technical copies, links: place by place, 200 at a time
+    users    the rows of the users themselves, where nothing stays behind
+    forget   the database's pages, indexes, statistics and log
+    look     the independent verification
+    close    certificate, suppression for the time after, the names and notes of the request, ledger
+
+Nothing that fails is passed over: the request is STALLED with a code, and goes on from where it was when somebody says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.erasure import approving, ledger, refs
+from memadmin.erasure.approving import NotApproved
+from memadmin.erasure.execution import closing, fencing, physical, users
+from memadmin.erasure.execution.erasing import AT_ONCE, erase, places_in_order
+from memadmin.erasure.intake import target_of
+from memadmin.erasure.models import ErasureRequest, Kind, Manifest, Outcome, Status, Verification
+from memadmin.erasure.moves import WrongState, move
+from memadmin.erasure.verification import looking
+from memadmin.jobs import lease, queue
+from memadmin.jobs.models import Job
+from memadmin.jobs.registry import JobView, Step
+from memadmin.store import configuration, locations
+from memadmin.store.locations import Act
+
+EXECUTE = "erasure.execute"
+ACTOR = "job/erasure.execute"
+PHASES = ("ledger", "fence", "words", "rows", "users", "forget", "look", "close")
+IN_WORDS = (Act.REDACT, Act.REDERIVE)
+
+
+class Paused(Exception):
+    """The emergency stop is set: no erasure goes on until it is lifted."""
+
+
+@dataclass(frozen=True, slots=True)
+class At:
+    """Where an execution is: the phase, the place of the manifest, the last item of it; in the look, where that is."""
+
+    phase: str = PHASES[0]
+    place: int = 0
+    item: int = 0
+    look: dict[str, Any] | None = None
+    done: int = 0
+
+
+def begin_approved(*, now: datetime) -> int:
+    """Claim every approved request and queue its execution; return how many. What does not hold any more goes back, in the log."""
+    if configuration.value("erasure_paused"):
+        return 0
+    begun = 0
+    for request in ErasureRequest.objects.filter(state=Status.APPROVED).order_by("due_on", "number"):
+        try:
+            begin(request, now=now)
+        except (NotApproved, WrongState):
+            continue  # said in the log by `claim`
+        begun += 1
+    return begun
+
+
+@transaction.atomic
+def begin(request: ErasureRequest, *, now: datetime) -> Job:
+    """Claim one request and queue its execution. Raises NotApproved, WrongState."""
+    approving.claim(request, actor=ACTOR, now=now)
+    return queue.enqueue(EXECUTE, target=target_of(request), requested_by=ACTOR, now=now)
+
+
+@transaction.atomic
+def go_on(request: ErasureRequest, *, actor: str, now: datetime) -> Job:
+    """Let a stalled execution go on from where it was. Raises WrongState."""
+    move(request, Status.EXECUTING, now=now, expect=Status.STALLED, error_code="")
+    log.append(Action.ERASURE_GOES_ON, actor=actor, target=target_of(request), at=now)
+    last = Job.objects.filter(kind=EXECUTE, target=target_of(request)).order_by("-pk").first()
+    if last is None:
+        return queue.enqueue(EXECUTE, target=target_of(request), requested_by=actor, now=now)
+    return queue.retry(last, requested_by=actor)
+
+
+def step(job: JobView, *, now: datetime) -> Step:
+    """Do the next batch. A request that is not being executed (any more) ends the job."""
+    request = ErasureRequest.objects.get(uid=UUID(job.target.rpartition("/")[2]))
+    if request.state not in (Status.EXECUTING, Status.VERIFYING):
+        return Step(finished=True, cursor=job.cursor, done=job.done)
+    if configuration.value("erasure_paused"):
+        raise Paused
+    at = At(**(job.cursor or {}))
+    after = _STEPS[at.phase](request, at, job, now)
+    return Step(finished=after is None, cursor=asdict(after or at), done=(after or at).done, total=_total(request))
+
+
+def stalled(job: JobView, *, error_code: str, now: datetime) -> None:
+    """The job has failed for good: say so on the request. Nothing is complete."""
+    request = ErasureRequest.objects.get(uid=UUID(job.target.rpartition("/")[2]))
+    if request.state in (Status.EXECUTING, Status.VERIFYING):
+        move(request, Status.STALLED, now=now, error_code=error_code)
+        log.append(Action.ERASURE_STALLED, actor=ACTOR, target=target_of(request), at=now, reason_code=error_code.lower()[:64])
+
+
+def _total(request: ErasureRequest) -> int:
+    return _manifest(request).items_total
+
+
+def _manifest(request: ErasureRequest) -> Manifest:
+    return request.manifests.get(number=request.manifest_number or 0)
+
+
+def _ledger(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+    ledger.write("intent", request=str(request.uid), at=now, facts=facts_of(request))
+    return At("fence")
+
+
+def facts_of(request: ErasureRequest) -> dict[str, Any]:
+    """Return what the ledger says of a request: by keyed digests, whom and what it erases, and in which containers."""
+    ticked = request.subjects.filter(ticked=True, container__isnull=False).values_list("container__uid", "subject_ref")
+    whole = sorted(f"{container}/{ref}" for container, ref in ticked) if Kind(request.kind).is_about_people else []
+    items = sorted(request.items.values_list("item_ref", flat=True))
+    facts = {"kind": request.kind, "number": request.number, "subjects": whole, "items": items, "key_id": refs.key_id()}
+    return facts | {"digest": request.manifest_digest, "attempt": request.attempt}
+
+
+def _fence(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+    fencing.shut(request, _manifest(request), actor=ACTOR, now=now)
+    return At("words")
+
+
+def _words(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+    return _items(request, at, job, now, acts=IN_WORDS, then="rows")
+
+
+def _rows(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+    return _items(request, at, job, now, acts=(Act.DELETE, Act.WITHHOLD), then="users")
+
+
+def _items(request: ErasureRequest, at: At, job: JobView, now: datetime, *, acts: tuple[Act, ...], then: str) -> At:
+    """Take one batch of one place. It is saved in the transaction of the rows: who lost the lease meanwhile rolls back."""
+    manifest = _manifest(request)
+    places = places_in_order(list(manifest.lines.values_list("location", flat=True)))
+    if at.place >= len(places):
+        return At(then, done=at.done)
+    location = places[at.place]
+    with transaction.atomic():
+        waiting = manifest.items.filter(location=location.name, act__in=acts, pk__gt=at.item).order_by("pk")
+        batch = list(waiting[:AT_ONCE])
+        if not batch:
+            return replace(at, place=at.place + 1, item=0)
+        erase(request, location, batch, actor=ACTOR, now=now)
+        counts = {"items": len(batch)}
+        log.note(Action.ERASURE_BATCH, actor=ACTOR, target=target_of(request), at=now, reason_code=location.name, counts=counts)
+        after = replace(at, item=batch[-1].pk, done=at.done + len(batch))
+        lease.checkpoint(job, Step(finished=False, cursor=asdict(after), done=after.done, total=manifest.items_total), now=now)
+    return after
+
+
+def _users(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+    with transaction.atomic():
+        users.remove(request, actor=ACTOR, now=now)
+    return At("forget", done=at.done)
+
+
+def _forget(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+    physical.forget(location.table for location in locations.in_order() if location.table)
+    if request.state == Status.EXECUTING:
+        with transaction.atomic():
+            move(request, Status.VERIFYING, now=now)
+            log.append(Action.ERASURE_EXECUTED, actor=ACTOR, target=target_of(request), at=now, counts=_counts(request))
+    return At("look", done=at.done)
+
+
+def _counts(request: ErasureRequest) -> dict[str, int]:
+    names = ("erased", "redacted", "rederived", "absent", "withheld")
+    return {name: sum(request.outcomes.values_list(name, flat=True)) for name in names}
+
+
+def _look(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | None:
+    if at.look is None:
+        verification = looking.begin(_manifest(request), now=now)
+        return replace(at, look={"verification": verification.pk, **looking.Place().as_cursor()})
+    verification = Verification.objects.select_related("manifest", "request").get(pk=at.look["verification"])
+    place = looking.step(verification, looking.Place.read(at.look), now=now)
+    if place is not None:
+        return replace(at, look={"verification": verification.pk, **place.as_cursor()})
+    verification.refresh_from_db()
+    if verification.outcome == Outcome.CLEAN:
+        return At("close", done=at.done)
+    return _residue(request, verification, now=now)
+
+
+@transaction.atomic
+def _residue(request: ErasureRequest, verification: Verification, *, now: datetime) -> None:
+    """Not complete: somebody looks at the findings, and the search begins anew or the execution goes on."""
+    move(request, Status.RESIDUE_FOUND, now=now)
+    counts = {"findings": verification.findings.count()}
+    log.append(
+        Action.ERASURE_RESIDUE_FOUND, actor=ACTOR, target=target_of(request), at=now, counts=counts, reason_code=verification.outcome
+    )
+
+
+def _close(request: ErasureRequest, at: At, job: JobView, now: datetime) -> None:
+    closing.close(request, _manifest(request), actor=ACTOR, now=now)
+
+
+_STEPS: dict[str, Callable[[ErasureRequest, At, JobView, datetime], At | None]] = {
+    "ledger": _ledger,
+    "fence": _fence,
+    "words": _words,
+    "rows": _rows,
+    "users": _users,
+    "forget": _forget,
+    "look": _look,
+    "close": _close,
+}
