@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Callable
 
-from django.db import close_old_connections, transaction
+from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 
 from memadmin.jobs.failure import code_of
 from memadmin.jobs.lease import LeaseLost
@@ -11,14 +11,17 @@ from memadmin.jobs.lease import LeaseLost
 logger = logging.getLogger(__name__)
 
 
-def do_part(part: Callable[[], None], *, name: str) -> str:
+BROKEN = (OperationalError, InterfaceError)  # no connection, no room, a time-out: it may go better a little later
+
+
+def do_part(part: Callable[[], None], *, name: str, raising: tuple[type[Exception], ...] = ()) -> str:
     """Do one part of a job. Return "", or the class name of the error that stopped it: the job records it and goes on with the next.
 
-    The error's text goes nowhere: it may quote a memory. Raises LeaseLost, which is the whole job's affair.
+    The error's text goes nowhere: it may quote a memory. Raises LeaseLost, which is the whole job's affair, and what `raising` names.
     """
     try:
         part()
-    except LeaseLost:
+    except (LeaseLost, *raising):
         raise
     except Exception as error:  # noqa: BLE001  # that is what a part is for
         if transaction.get_autocommit():

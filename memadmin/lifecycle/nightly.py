@@ -49,15 +49,18 @@ class Place:
         return asdict(self)
 
 
-def next_place(place: Place, *, now: datetime) -> Place | None:
-    """Take one step of the night. None: the containers are done."""
+def next_place(place: Place, *, now: datetime, raising: tuple[type[Exception], ...] = ()) -> Place | None:
+    """Take one step of the night. None: the containers are done.
+
+    An error stops the container's turn and is recorded with its run, but for those of `raising`: the step is then tried again.
+    """
     if place.pause_until is not None:
         return _pause(place, now=now)
     if place.run is None:
-        return _open_next(place, now=now) if may_evict() else None
+        return _open_next(place, now=now, raising=raising) if may_evict() else None
     run = Run.objects.select_related("container").get(pk=place.run)
     ended: list[bool] = []
-    error_code = do_part(lambda: ended.append(advance(run, actor=ACTOR, now=now)), name=f"run {run.number}")
+    error_code = do_part(lambda: ended.append(advance(run, actor=ACTOR, now=now)), name=f"run {run.number}", raising=raising)
     if error_code:
         runs.give_up(run, error_code=error_code, actor=ACTOR, now=now)
     return _behind(place, run, now=now) if error_code or ended[0] else place
@@ -86,13 +89,13 @@ def may_evict() -> bool:
     return bool(configuration.value("retention_enabled")) and not configuration.value("multi_tenancy_enabled")
 
 
-def _open_next(place: Place, *, now: datetime) -> Place | None:
+def _open_next(place: Place, *, now: datetime, raising: tuple[type[Exception], ...]) -> Place | None:
     """Open the run of the next container that is due."""
     container = due().filter(id__gt=place.after).order_by("id").first()
     if container is None:
         return None
     opened: list[Run | None] = []
-    error_code = do_part(lambda: opened.append(_open(container, now=now)), name=f"container {container.pk}")
+    error_code = do_part(lambda: opened.append(_open(container, now=now)), name=f"container {container.pk}", raising=raising)
     if error_code:
         failed = planning.open_run(container, housekeeping.NO_POLICY, now=now, trigger=Trigger.NIGHTLY, actor=ACTOR)
         runs.give_up(failed, error_code=error_code, actor=ACTOR, now=now)
@@ -117,13 +120,20 @@ def _open(container: Container, *, now: datetime) -> Run | None:
     container.refresh_from_db()
     version = policies.published(container)
     if version is None and housekeeping.acts_without_a_policy(container):
-        return planning.open_run(container, housekeeping.NO_POLICY, now=now, trigger=Trigger.NIGHTLY, actor=ACTOR)
+        return _begun(container, housekeeping.NO_POLICY_DIGEST) or planning.open_run(
+            container, housekeeping.NO_POLICY, now=now, trigger=Trigger.NIGHTLY, actor=ACTOR
+        )
     if version is None or (had_none and stamped is None):
         return None
     policy = policies.readable(version)
     if policy:
         housekeeping.start_clock(container, policy, now=now)
-    return planning.open_version(version, now=now, trigger=Trigger.NIGHTLY, actor=ACTOR)
+    return _begun(container, version.digest) or planning.open_version(version, now=now, trigger=Trigger.NIGHTLY, actor=ACTOR)
+
+
+def _begun(container: Container, digest: str) -> Run | None:
+    """Return the run that a night opened whose worker died before it could say so."""
+    return Run.objects.filter(container=container, trigger=Trigger.NIGHTLY, state=RunState.PLANNING, policy_digest=digest).first()
 
 
 def _behind(place: Place, run: Run, *, now: datetime) -> Place:

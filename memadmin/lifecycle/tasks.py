@@ -6,6 +6,7 @@ from datetime import datetime
 
 from memadmin.audit import checkpoints, log
 from memadmin.jobs import queue
+from memadmin.jobs.parts import BROKEN
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
 from memadmin.lifecycle import embedding, nightly, publication, restoring, runs, sealing
 from memadmin.lifecycle.inference import jobs as inference
@@ -50,7 +51,8 @@ def beside(job: JobView, *, now: datetime) -> Step:
 def tonight(job: JobView, *, now: datetime) -> Step:
     """One step of the night: plan a container, evict a batch, or drop what has had its day."""
     before = Place.read(job.cursor)
-    after = nightly.next_place(before, now=now)
+    raising = BROKEN if job.attempt < job.max_attempts else ()  # of the last attempt the others must not suffer
+    after = nightly.next_place(before, now=now, raising=raising)
     if after is None:
         reached = nightly.wind_up(before, now=now)
         return Step(finished=reached is None, cursor=(reached or before).as_cursor(), done=before.done)

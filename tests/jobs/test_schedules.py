@@ -6,7 +6,7 @@ from django_q.models import Schedule as EngineSchedule
 from memadmin.audit.models import AuditEntry, AuditPayload
 from memadmin.jobs import queue, registry, runner, schedules
 from memadmin.jobs.cron import InvalidCron
-from memadmin.jobs.models import Job, Schedule
+from memadmin.jobs.models import Job, JobState, Schedule
 from memadmin.jobs.registry import Step, UnknownKind
 from tests.factories import ACTOR, NOON
 from tests.jobs.at_once import at_once
@@ -234,3 +234,25 @@ def test_a_kind_without_schedule_is_refused_by_name():
     for call in (schedules.next_run, lambda kind, *, now: schedules.run_now(kind, actor=ACTOR, now=now)):
         with pytest.raises(UnknownKind, match="nobody"):
             call("nobody", now=NOON)
+
+
+@pytest.mark.django_db
+def test_a_day_and_a_half_on_two_machines_starts_each_slot_once(nightly, monkeypatch):
+    """Ticks of two machines whose clocks differ; one is away in between, later both are, and what they missed is made good once."""
+    monkeypatch.setitem(registry.CRONS, nightly, "0 * * * *")
+    schedules.ensure(now=NOON)
+    started = []
+
+    for minute in range(2, 36 * 60, 5):
+        now = NOON + timedelta(minutes=minute)
+        away = {"first": 170 <= minute < 250 or 595 <= minute < 725, "second": 595 <= minute < 725}
+        for machine, behind in (("first", 0), ("second", 20)):
+            if not away[machine]:
+                schedules.start_due(now=now - timedelta(seconds=behind))
+                started += Job.objects.filter(state=JobState.QUEUED).values_list("created_at", flat=True)
+                ended()
+
+    slots = [at.replace(minute=0, second=0) for at in started]
+    everything = [NOON + timedelta(hours=hour) for hour in range(1, 36)]
+    missed = [NOON + timedelta(hours=hour) for hour in (10, 11)]
+    assert slots == [slot for slot in everything if slot not in missed]
