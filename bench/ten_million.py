@@ -283,6 +283,8 @@ def main() -> None:
     )
     read = reading(large, rounds=given.rounds)
     where = surroundings()
+    for name, taken in {**turns, **read}.items():
+        store_1m.say(f"{name}: {taken.ms:,.1f} ms")
     connection.close()
     evicted = ten_million_runs.measure(large.address, memories=store_10m.SIZES[given.size], rounds=given.rounds)
     connection.close()
