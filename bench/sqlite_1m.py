@@ -39,7 +39,7 @@ from memadmin.store.models import Container  # noqa: E402
 from retention.rules import RelevanceRule, RetentionPolicy  # noqa: E402
 
 ACTOR = "command/bench"
-UUIDS = {"uid", "target_uid", "derived_uid", "source_uid"}
+COUNT = "UPDATE store_subject SET sessions = %s, long_term = %s, pinned_long_term = %s, tokens = %s WHERE id = %s"
 
 
 def load(kept: Path, memories: int) -> None:
@@ -49,10 +49,11 @@ def load(kept: Path, memories: int) -> None:
     loaded = [store_10m.crowds(memories)[0]]
     with transaction.atomic(), connection.cursor() as cursor:
         Container.objects.create(pk=store_10m.EVERYONE, name="everyone", archive_days=None, created_at=now, last_updated_at=now)
+        _insert(cursor, store_10m.subjects(loaded))  # nothing is written for a subject that is not there
         indexes = _without_indexes(cursor)
         for _, lines in store_10m.batches(loaded, now=now):
             _insert(cursor, lines)
-        _insert(cursor, store_10m.subjects(loaded))
+        cursor.executemany(COUNT, [(*counters, number) for number, *counters in store_10m.counted(loaded)])
         for statement in indexes:
             cursor.execute(statement)
     configuration.change("retention_enabled", True, actor=ACTOR, now=now)

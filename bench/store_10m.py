@@ -99,11 +99,12 @@ def load(server: psycopg.Connection, loaded: list[Crowd], *, now: datetime) -> N
             "true, true, 'never_set', 30, 1, now(), now())",
             [crowd.container, {EVERYONE: "everyone", CROWDED: "crowded"}[crowd.container]],
         )
+    _copy_in(server, subjects(loaded))  # nothing is written for a subject that is not there
     later = _without_indexes(server, ("store_longtermmemory", "store_provenance", "store_session", "store_pin"))
     for done, lines in batches(loaded, now=now):
         _copy_in(server, lines)
         say(f"{done:>12,} memories", flush=True)
-    _copy_in(server, subjects(loaded))
+    _count(server, loaded)
     for statement in later:
         begun = time.perf_counter()
         server.execute(statement)
@@ -185,7 +186,7 @@ def _add(
 
 
 def subjects(loaded: list[Crowd]) -> dict[str, list[str]]:
-    """Return the subjects, last, because only now their counters are known. They get the numbers from 1 on, in this order."""
+    """Return the subjects, with what their counters say so far. They get the numbers from 1 on, in this order."""
     dice, made = random.Random(2), []
     for crowd in loaded:
         for user in crowd.users:
@@ -194,6 +195,23 @@ def subjects(loaded: list[Crowd]) -> dict[str, list[str]]:
                 f"{new_uid(dice)}\t{name}\t{name}\t{sessions}\t0\t0\t0\t{user.stored}\t{user.pinned}\t{user.tokens}\t0\t0\t{crowd.container}"
             )
     return {"store_subject": made}
+
+
+def counted(loaded: list[Crowd]) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield the counters of each subject behind its number: sessions, memories, pinned ones and tokens."""
+    for number, user in enumerate((user for crowd in loaded for user in crowd.users), start=1):
+        yield number, -(-user.stored // PER_SESSION), user.stored, user.pinned, user.tokens
+
+
+def _count(server: psycopg.Connection, loaded: list[Crowd]) -> None:
+    names = "sessions, long_term, pinned_long_term, tokens"
+    server.execute("CREATE TEMPORARY TABLE counted (id bigint, sessions bigint, long_term bigint, pinned_long_term bigint, tokens bigint)")
+    with server.cursor() as cursor, cursor.copy(f"COPY counted (id, {names}) FROM STDIN") as copy:
+        for row in counted(loaded):
+            copy.write_row(row)
+    server.execute(
+        f"UPDATE store_subject s SET ({names}) = (c.sessions, c.long_term, c.pinned_long_term, c.tokens) FROM counted c WHERE c.id = s.id"
+    )
 
 
 def _copy_in(server: psycopg.Connection, lines: dict[str, list[str]]) -> None:

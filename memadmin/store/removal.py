@@ -60,11 +60,15 @@ def remove_long_term(chosen: Chosen, *, archive: ArchiveNote | None) -> Removed:
     """Remove those of the chosen memories that are as they were when chosen, into the archive unless that is off."""
     if connection.vendor == "postgresql":
         return _remove_long_term_at_once(chosen, archive)
-    reasons = _still_chosen(LongTermMemory, chosen)
     if archive:
+        reasons = _still_chosen(LongTermMemory, chosen)
         rows = LongTermMemory.objects.filter(id__in=reasons).values()
         _archive(copies(rows, ItemType.LONG_TERM, reasons=reasons, note=archive))
-    gone = _delete("store_longtermmemory", reasons, returning=("subject_id", "tokens"), exempt=("pinned", "held"))
+        gone = _delete("store_longtermmemory", reasons, returning=("subject_id", "tokens"), exempt=("pinned", "held"))
+    else:
+        with connection.cursor() as cursor:
+            cursor.execute(_SQLITE_AT_ONCE.format(chosen=chosen.sql), chosen.params)
+            gone = cursor.fetchall()
     moves = counters.Moves()
     for subject_id, tokens in gone:
         moves.add(subject_id, long_term=-1, tokens=-tokens, archived=int(archive is not None))
@@ -214,6 +218,13 @@ copies AS (
     RETURNING subject_id, (xmax = 0)::integer AS is_new
 ),
 added AS (SELECT subject_id, sum(is_new) AS n FROM copies GROUP BY subject_id),
+"""
+_SQLITE_AT_ONCE = """
+WITH chosen AS MATERIALIZED ({chosen})
+DELETE FROM store_longtermmemory WHERE id IN (
+    SELECT m.id FROM chosen AS c CROSS JOIN store_longtermmemory AS m ON m.id = c.id
+    WHERE NOT m.pinned AND NOT m.held AND m.revision = c.revision AND m.last_accessed_at IS c.last_accessed_at
+) RETURNING subject_id, tokens
 """
 
 
