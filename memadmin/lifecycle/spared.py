@@ -17,13 +17,12 @@ from retention.victims import Reason
 
 
 def spared_sql(container: Container, kind: ItemKind, past_limit: str) -> str:
-    """Return the SELECT of the row numbers. Found through the pins: no index lists the pinned rows of a container."""
+    """Return the SELECT of the row numbers. Pinned sessions are found through their pins, pinned memories have an index."""
     table = SOURCES[kind].table
-    return (
-        f"SELECT m.id FROM store_pin p JOIN {table} m ON m.uid = p.target_uid AND m.subject_id = p.subject_id "
-        f"WHERE p.container_id = {container.pk} AND p.target_type = '{kind.memory_type}' AND m.pinned AND {past_limit} UNION ALL "
-        f"SELECT m.id FROM {table} m WHERE m.container_id = {container.pk} AND m.held AND NOT m.pinned AND {past_limit}"
-    )
+    pins = f"store_pin p JOIN {table} m ON m.uid = p.target_uid AND m.subject_id = p.subject_id"
+    of_type = f"p.container_id = {container.pk} AND p.target_type = '{kind.memory_type}'"
+    pinned = f"{table} m WHERE m.container_id = {container.pk}" if kind is ItemKind.LONG_TERM else f"{pins} WHERE {of_type}"
+    return f"SELECT m.id FROM {pinned} AND m.pinned AND {past_limit} UNION ALL SELECT m.id FROM {table} m WHERE m.container_id = {container.pk} AND m.held AND NOT m.pinned AND {past_limit}"
 
 
 def spared_memories(container: Container, policy: RetentionPolicy, *, as_of: datetime) -> LongTermQuerySet:
