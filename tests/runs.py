@@ -6,9 +6,11 @@ from typing import Any
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import planning, runs
 from memadmin.lifecycle.models import Run, RunVictim, Trigger
-from memadmin.store import configuration, pinning, policies
+from memadmin.store import configuration, holding, pinning, policies
 from memadmin.store.check import check
+from memadmin.store.holding import Placing
 from memadmin.store.models import Container, LongTermMemory, PolicyVersion, Session
+from memadmin.store.models.holds import Authority, HoldKind
 from retention.policy import RetentionPolicy, parse_policy
 from tests.factories import ACTOR, NOON, a_memory, days, make_container, make_session, store
 
@@ -69,6 +71,12 @@ def fill(container: Container, number: int, *, user_id: str = "ann", **details: 
 
 def assert_store_agrees() -> None:
     assert list(check()) == []
+
+
+def keep(memory: LongTermMemory, *, now: datetime = NOON) -> None:
+    """Place a hold on a memory."""
+    what = Placing(kind=HoldKind.HOLD, authority=Authority.COURT_ORDER, reason="asked for by a court", review_on=(now + days(90)).date())
+    holding.place(memory, what, actor=ACTOR, now=now)
 
 
 def pin(memory: LongTermMemory, *, now: datetime = NOON) -> None:

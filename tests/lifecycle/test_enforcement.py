@@ -18,6 +18,7 @@ from tests.runs import (
     carry_out,
     fill,
     governed,
+    keep,
     make_old_session,
     memories_of,
     named_by,
@@ -67,7 +68,7 @@ def test_changes_between_preview_and_run_are_respected_and_reported():
     pin(pinned)
     LongTermMemory.objects.filter(pk=read.pk).update(last_accessed_at=NOON)
     LongTermMemory.objects.filter(pk=changed.pk).update(revision=9)
-    LongTermMemory.objects.filter(pk=held.pk).update(held=True)
+    keep(held)
     removal.remove_long_term(
         Chosen(f"SELECT id, subject_id, revision, last_accessed_at, 'age' AS reason FROM store_longtermmemory WHERE id = {gone.pk}"),
         archive=None,

@@ -133,7 +133,7 @@ def _to_the_end(number: int) -> None:
 def test_a_worker_that_is_cut_off_inside_a_batch_leaves_it_to_the_other(small_ranges, monkeypatch):
     run = started(22)
     expected = memories_of(run.container) - named_by(run)
-    count, cut_off = enforcement._count, []
+    count, cut_off = enforcement.count, []
 
     def dying_once(*args, **named):
         if not cut_off:
@@ -142,7 +142,7 @@ def test_a_worker_that_is_cut_off_inside_a_batch_leaves_it_to_the_other(small_ra
                 cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
         return count(*args, **named)
 
-    monkeypatch.setattr(enforcement, "_count", dying_once)
+    monkeypatch.setattr(enforcement, "count", dying_once)
 
     with pytest.raises(OperationalError):
         at_once(partial(enforce_batch, run.number, now=NOON), times=1)
@@ -157,13 +157,13 @@ def test_a_worker_that_is_cut_off_inside_a_batch_leaves_it_to_the_other(small_ra
 def test_a_run_that_is_called_off_during_a_batch_counts_nothing_of_it(monkeypatch):
     run = started(6)
     before = memories_of(run.container)
-    count = enforcement._count
+    count = enforcement.count
 
     def called_off_first(*args, **named):
         Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED)
         return count(*args, **named)
 
-    monkeypatch.setattr(enforcement, "_count", called_off_first)
+    monkeypatch.setattr(enforcement, "count", called_off_first)
 
     with pytest.raises(WrongState):
         enforce_batch(run.number, now=NOON)

@@ -9,7 +9,7 @@ from tests.lifecycle.slow_batches.apps import BETWEEN, INSIDE
 
 def slow_down() -> None:
     enforcement.COPIED = 4
-    count, batch = enforcement._count, enforcement.enforce_batch
+    count, batch = enforcement.count, enforcement.enforce_batch
 
     def slow_count(*args: Any, **named: Any) -> None:
         count(*args, **named)
@@ -19,7 +19,7 @@ def slow_down() -> None:
         time.sleep(BETWEEN)
         return batch(*args, **named)
 
-    enforcement._count = slow_count
+    enforcement.count = slow_count
     stepping.enforce_batch = slow_batch
 
 

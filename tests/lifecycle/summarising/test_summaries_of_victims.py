@@ -14,7 +14,7 @@ from memadmin.store import configuration, embeddings, pinning
 from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Provenance
 from retention.victims import relevance_victims
 from tests.factories import ACTOR, NOON, a_memory, a_pin, days, store, subject_of
-from tests.runs import a_policy, assert_store_agrees, carry_out, governed, preview
+from tests.runs import a_policy, assert_store_agrees, carry_out, governed, keep, preview
 from tests.summaries import CAP, HOURS, SUMMARY, a_container, fill, texts_of
 
 pytestmark = pytest.mark.django_db
@@ -98,7 +98,7 @@ def test_pinned_held_recalled_and_changed_memories_are_no_sources(model):
     run = preview(container)
     names = {memory.text: memory for memory in LongTermMemory.objects.all()}
     pinning.pin(names[HOURS[0]], reason="allergy", actor=ACTOR, now=NOON)
-    LongTermMemory.objects.filter(pk=names[HOURS[1]].pk).update(held=True)
+    keep(names[HOURS[1]])
     LongTermMemory.objects.filter(pk=names[HOURS[2]].pk).update(last_accessed_at=NOON)
 
     run = carry_out(run)
