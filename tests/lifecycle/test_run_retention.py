@@ -22,7 +22,7 @@ def run_retention(*arguments):
     return out.getvalue()
 
 
-def test_without_commit_it_only_shows():
+def test_a60_without_commit_it_only_shows():
     container = governed(KEEP_THREE)
     fill(container, 5)
 

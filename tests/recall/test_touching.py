@@ -12,7 +12,7 @@ from tests.factories import NOON, days, make_container, make_memory
 
 
 @pytest.mark.django_db
-def test_each_memory_gets_one_hit_for_a_request_and_nothing_else_changes():
+def test_a23_each_memory_gets_one_hit_for_a_request_and_nothing_else_changes():
     container = make_container()
     read, other = make_memory(container, "likes tea"), make_memory(container, "likes coffee")
 

@@ -67,7 +67,7 @@ def test_a_new_memory_starts_at_half_recency_because_creation_is_no_read(importa
     assert score_now(memory(1, importance=importance)).total == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_pleasantry_read_at_creation_would_score_as_the_naive_rule_says():
+def test_a48_a_pleasantry_read_at_creation_would_score_as_the_naive_rule_says():
     assert score_now(memory(1, read_days_ago=0, importance=0.1)).total == pytest.approx(0.44, abs=1e-12)
 
 

@@ -113,7 +113,7 @@ def test_both_caps_have_to_hold_and_each_victim_names_those_that_did_not():
     assert [(v.key, v.reasons) for v in chosen] == [(1, (Reason.MAX_RECORDS, Reason.MAX_TOKENS)), (2, (Reason.MAX_TOKENS,))]
 
 
-def test_pinned_memories_count_against_the_cap_but_only_the_free_one_goes():
+def test_a33_pinned_memories_count_against_the_cap_but_only_the_free_one_goes():
     memories = [memory(key, pinned=True) for key in range(505)]
 
     assert keys(victims(*memories, memory(999, importance=1.0), max_records=500)) == [999]
