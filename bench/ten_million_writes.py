@@ -9,8 +9,9 @@ import statistics
 import time
 from random import Random
 
-from bench.ten_million_setup import EVERYONE, run_sql
 from django.db import connection
+
+from bench.ten_million_setup import EVERYONE, run_sql
 
 INDEXES = (
     "longterm_container_read",

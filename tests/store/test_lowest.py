@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from memadmin.store import lowest as lowest_module
-from memadmin.store.lowest import Crowd, Lowest, by_scan, by_threshold, has_indexes, lowest, static_sql
+from memadmin.store.lowest import Crowd, Lowest, by_scan, by_threshold, has_indexes, lowest, static_sql, table_sql
 from memadmin.store.models import LongTermMemory, Subject
 from memadmin.store.scoring import microseconds
 from retention.records import MemoryFacts
@@ -159,7 +159,7 @@ def test_each_list_is_read_out_of_its_index(of_user):
 
 
 def plan_of(crowd: Crowd, rows: str, key: str) -> str:
-    statement = f"SELECT m.id FROM store_longtermmemory m WHERE {crowd.condition} AND {rows} ORDER BY {crowd.keys}, {key}, m.id LIMIT 2"
+    statement = f"SELECT m.id FROM {table_sql(crowd, key)} WHERE {crowd.condition} AND {rows} ORDER BY {crowd.keys}, {key}, m.id LIMIT 2"
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             for way in ("seqscan", "sort", "bitmapscan", "incremental_sort"):

@@ -22,6 +22,8 @@ from memadmin.management.temporary_postgres import NoServer, temporary_postgres
 # What a person has set for the installation must not leak into its tests.
 OWN_VARIABLES = {
     "ALLOWED_HOSTS",
+    "AUDIT_ANCHORS",
+    "AUDIT_KEYS",
     "CSRF_TRUSTED_ORIGINS",
     "DATABASE_URL",
     "DEBUG",
@@ -29,8 +31,11 @@ OWN_VARIABLES = {
     "EMBEDDING_MODEL",
     "EMBEDDING_URL",
     "ERASURE_LEDGERS",
+    "ERASURE_SINGLE_OPERATOR",
     "FORWARDED_ALLOW_IPS",
     "HSTS_SECONDS",
+    "LEGAL_HOLIDAYS",
+    "LEGAL_TIME_ZONE",
     "LLM_API_KEY",
     "LLM_MODEL",
     "LLM_TIMEOUT_SECONDS",
@@ -38,6 +43,7 @@ OWN_VARIABLES = {
     "LOG_LEVEL",
     "SECRET_KEY",
     "SECURE",
+    "SUPPRESSION_KEYS",
     "VAR_DIR",
     "WEBHOOKS_TO_PRIVATE_NETWORKS",
     "WEB_CONCURRENCY",

@@ -1,5 +1,7 @@
 """Rows C of the list of behaviours, by their numbers."""
 
+from datetime import UTC, datetime
+
 import pytest
 import time_machine
 
@@ -86,11 +88,11 @@ def test_c8_a_payload_that_cannot_go_the_short_way_is_stored_all_the_same(api, c
     before = api.get(path).json()["last_updated_time"]
     monkeypatch.setattr(appending, "append", lambda *args, **kwargs: None)
 
-    with time_machine.travel(before / 1000 + 60, tick=False):
+    with time_machine.travel(datetime.fromtimestamp(before // 1000 + 60, UTC), tick=False):
         answer = api.post(f"/{cid}/memories", {**BASIC, "namespace": {"session_id": "s1"}})
 
     assert answer.status_code == 200
-    assert api.get(path).json()["last_updated_time"] == before + 60_000
+    assert api.get(path).json()["last_updated_time"] == (before // 1000 + 60) * 1000
 
 
 @pytest.mark.parametrize("pinned", [True, False])
