@@ -143,6 +143,34 @@ class NewRun(Input):
     policy = serializers.DictField(required=False, allow_null=True)
 
 
+class NewDraft(Input):
+    policy = serializers.DictField()
+    note = Text(longest=1_000, required=False, allow_blank=True, default="")
+
+
+class DraftChange(Input):
+    """`revision` is that of the draft which the change was made from."""
+
+    revision = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
+    policy = serializers.DictField()
+    note = Text(longest=1_000, required=False, allow_blank=True)
+
+
+class BaseSeen(Input):
+    """`base`: the number of the version in force that was seen; null: none was."""
+
+    base = serializers.IntegerField(min_value=1, max_value=2**31 - 1, allow_null=True)
+
+
+class Publication(BaseSeen):
+    digest = serializers.RegexField(r"\A[0-9a-f]{64}\Z")
+    publish_at = Time(required=False, allow_null=True)
+
+
+class CopyTo(Input):
+    containers = serializers.ListField(child=Id(), min_length=1, max_length=1_000)
+
+
 class Approval(Input):
     """`digest`: of the list of victims that was seen."""
 
@@ -190,6 +218,11 @@ class Nothing(Input):
 class ListQuery(serializers.Serializer[Any]):
     cursor = serializers.CharField(required=False, max_length=2_000)
     limit = serializers.IntegerField(required=False, min_value=1, max_value=MOST_LISTED, default=20)
+
+
+class TwoVersions(serializers.Serializer[Any]):
+    old = serializers.IntegerField(required=False, min_value=1, max_value=2**31 - 1)
+    new = serializers.IntegerField(min_value=1, max_value=2**31 - 1)
 
 
 class UserQuery(ListQuery):

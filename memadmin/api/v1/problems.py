@@ -14,7 +14,7 @@ from memadmin.api.throttling import TooManyRequests
 from memadmin.lifecycle import approval
 from memadmin.lifecycle.runs import CannotStart
 from memadmin.lifecycle.states import WrongState
-from memadmin.store import editing, pinning
+from memadmin.store import drafts, editing, pinning, policies
 from memadmin.store.deleting import NothingDeleted
 from memadmin.store.held_copies import Restricted
 from memadmin.store.ingest import UidTaken
@@ -101,6 +101,21 @@ def converted(error: Exception) -> Exception | None:
             return exceptions.Throttled(wait=error.retry_after)
         case ForeignTenant():
             return exceptions.PermissionDenied(str(error))
+    return _about_policies(error)
+
+
+def _about_policies(error: Exception) -> exceptions.APIException | None:
+    match error:
+        case policies.Conflict():
+            return Conflict(str(error), code="base_changed")
+        case policies.RetentionIsOff():
+            return Conflict(str(error), code="retention_off")
+        case policies.DraftChanged():
+            return Conflict(str(error), code="draft_changed")
+        case policies.NoSuchVersion() | drafts.AlreadyScheduled():
+            return Conflict(str(error))
+        case drafts.BadTime():
+            return exceptions.ValidationError({"publish_at": [str(error)]})
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
@@ -106,6 +107,14 @@ def run(row: Run) -> dict[str, Any]:
         "totals": row.summary.as_json(),
         "approval": approval(row),
     }
+
+
+def policy_version(row: PolicyVersion) -> dict[str, Any]:
+    columns = (
+        *("number", "status", "digest", "note", "base", "revision", "created_at", "changed_at"),
+        *("publish_at", "refused_at", "refused_because", "published_at"),
+    )
+    return {**{name: getattr(row, name) for name in columns}, "policy": json.loads(row.document)}
 
 
 def approval(row: Run) -> dict[str, Any] | None:

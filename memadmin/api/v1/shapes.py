@@ -196,6 +196,44 @@ class Preview(serializers.Serializer[Any]):
     items = Victim(many=True)
 
 
+class PolicyVersionShape(serializers.Serializer[Any]):
+    """`status`: draft, scheduled, published, superseded or dropped. `base`: the version in force that it was made over."""
+
+    number = serializers.IntegerField()
+    status = serializers.CharField()
+    policy = serializers.JSONField()
+    digest = serializers.CharField()
+    note = serializers.CharField()
+    base = serializers.IntegerField(allow_null=True)
+    revision = serializers.IntegerField()
+    created_at = serializers.DateTimeField()
+    changed_at = Moment()
+    publish_at = Moment()
+    refused_at = Moment()
+    refused_because = serializers.CharField()
+    published_at = Moment()
+
+
+class ChangeShape(serializers.Serializer[Any]):
+    """`effect`: more or less goes by it, or other items do. null: no limit, or no relevance rule."""
+
+    field = serializers.CharField()
+    before = serializers.FloatField(allow_null=True)
+    after = serializers.FloatField(allow_null=True)
+    effect = serializers.CharField()
+    sentence = serializers.CharField()
+
+
+class DifferencesShape(serializers.Serializer[Any]):
+    old = serializers.IntegerField(allow_null=True)
+    new = serializers.IntegerField()
+    changes = ChangeShape(many=True)
+
+
+class CopiedShape(serializers.Serializer[Any]):
+    items = PolicyVersionShape(many=True)
+
+
 class ApprovalShape(serializers.Serializer[Any]):
     """What a second person was asked about a run. `verdict`: asked, approved, refused or void; `digest` names the list of victims."""
 

@@ -3,7 +3,20 @@
 from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
-from memadmin.api.v1 import approving, base, bulk, containers, erasing, feedback, governing, memories, pins, schema, webhooks
+from memadmin.api.v1 import (
+    approving,
+    base,
+    bulk,
+    containers,
+    erasing,
+    feedback,
+    governing,
+    memories,
+    pins,
+    policies,
+    schema,
+    webhooks,
+)
 
 
 class Anything(StringConverter):
@@ -33,6 +46,13 @@ urlpatterns = [
     path(f"{ONE}/bulk", bulk.Bulk.as_view()),
     path(f"{ONE}/pins", pins.Pins.as_view()),
     path(f"{ONE}/pins/review", pins.PinReview.as_view()),
+    path(f"{ONE}/policies", policies.Policies.as_view()),
+    path(f"{ONE}/policies/differences", policies.PolicyDifferences.as_view()),
+    path(f"{ONE}/policies/<int:number>", policies.OnePolicy.as_view()),
+    path(f"{ONE}/policies/<int:number>/publish", policies.PolicyPublish.as_view()),
+    path(f"{ONE}/policies/<int:number>/unschedule", policies.PolicyUnschedule.as_view()),
+    path(f"{ONE}/policies/<int:number>/roll-back", policies.PolicyRollBack.as_view()),
+    path(f"{ONE}/policies/<int:number>/copy", policies.PolicyCopy.as_view()),
     path(f"{ONE}/preview", governing.Preview.as_view()),
     path(f"{ONE}/runs", governing.Runs.as_view()),
     path(f"{ONE}/archive", governing.Archive.as_view()),
