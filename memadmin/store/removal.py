@@ -193,8 +193,9 @@ def remove_users(subject_ids: Sequence[int]) -> int:
     return len(_delete("store_subject", sorted(wanted), returning=("id", "id")))
 
 
+# In the order of the key, as everybody locks them: others who write several rows meanwhile wait instead of meeting the batch half-way.
 _AT_ONCE = """
-WITH chosen AS MATERIALIZED ({chosen}),
+WITH chosen AS MATERIALIZED (SELECT * FROM ({chosen}) AS unordered ORDER BY id),
 gone AS (
     DELETE FROM store_longtermmemory AS m USING chosen AS c
     WHERE m.id = c.id AND NOT m.pinned AND NOT m.held
