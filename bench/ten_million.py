@@ -62,6 +62,8 @@ GOALS: Mapping[str, float | None] = {  # at most
     "peak of a worker, MB": 300.0,
     "SQLite, enforcement / one DELETE": 2.0,
     "steady preview, whole / GROUP BY pass": None,
+    "COPY with the indexes of the lowest scores / without": None,
+    "touches with them / without": None,
     "5 users of 100,000 each 10 over / GROUP BY pass of their container": None,
     "the same, by ranking all they have / GROUP BY pass": None,
 }
@@ -227,6 +229,8 @@ def figures(
         "peak of a worker, MB": evicted["peak_mb"],
         **({"SQLite, enforcement / one DELETE": sqlite["ratio"]} if sqlite else {}),
         "steady preview, whole / GROUP BY pass": ratio_of(read, "steady preview, whole", "GROUP BY pass"),
+        "COPY with the indexes of the lowest scores / without": evicted["writes"]["COPY"],
+        "touches with them / without": evicted["writes"]["touch"],
         "5 users of 100,000 each 10 over / GROUP BY pass of their container": ratio_of(
             read, "large users, selecting", "GROUP BY pass of the crowded"
         ),

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-from bench import store_1m
+from bench import store_1m, ten_million_writes
 from bench import ten_million_setup as setup
 from bench.ten_million_setup import Beside, run_sql
 from memadmin.jobs.runner import run_inline
@@ -72,7 +72,7 @@ def measure(base: str, *, memories: int, rounds: int) -> dict[str, Any]:
             seconds[name].append(taken)
             peaks.append(peak)
             store_1m.say(f"{name}, {length:,} memories: {taken:.2f} s")
-    others = _traffic(stretches)
+    others = {**_traffic(stretches), "writes": ten_million_writes.measure()}
     setup.use(base)
     return {"plan": planned, "length": length, "seconds": seconds, "peak_mb": max(peaks), **others}
 
