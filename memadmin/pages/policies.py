@@ -27,7 +27,6 @@ from memadmin.pages.summaries import switch_card
 from memadmin.pages.victims import shown_victims
 from memadmin.store import drafts, policies
 from memadmin.store.models import Container, PolicyStatus, PolicyVersion
-from retention.policy import digest
 from retention.rules import RetentionPolicy
 
 RUNS_SHOWN = 5
@@ -64,7 +63,8 @@ def policy_preview(request: PersonRequest, uid: UUID) -> HttpResponse:
     if not form.is_valid() or form.policy is None:
         return policy_page(request, container, form, status=422)
     version = _version_with(container, form.policy, draft=form.cleaned_data["draft"])
-    run = planning.plan(container, form.policy, now=now, trigger=Trigger.PREVIEW, actor=actor_of(request.user), policy_version=version)
+    policy = policies.parse(version) if version else form.policy  # as the version spells it, which a run must go by
+    run = planning.plan(container, policy, now=now, trigger=Trigger.PREVIEW, actor=actor_of(request.user), policy_version=version)
     return redirect("pages:run-detail", run.number)
 
 
@@ -135,7 +135,7 @@ def _version_with(container: Container, policy: RetentionPolicy, *, draft: int |
     """Return the version that a preview of these values belongs to: the draft being edited, or the one in force, if it says the same."""
     of_draft = version_of(container, draft)
     for version in (of_draft, policies.published(container)):
-        if version and version.digest == digest(policy):
+        if version and policies.means(version, policy):
             return version
     return None
 

@@ -87,19 +87,15 @@ class PolicyForm(forms.Form):
         return data
 
     def _document(self, data: Mapping[str, Any]) -> dict[str, Any]:
-        document: dict[str, Any] = {"retention": {"sessions": {}, "long-term": {}, "history": {}}, "relevance": {}}
+        # The nulls of what is in force stay, also where no field stands for them: a client may have written history's days as null.
+        rules = {name: dict.fromkeys(rule) for name, rule in self._standing.get("retention", {}).items()}
+        document: dict[str, Any] = {"retention": rules, "relevance": {}}
         for name, path, _, _ in LIMITS:
             *parents, last = path.split(".")
-            place = document
-            for parent in parents:
-                place = place[parent]
             if not data.get(f"{name}_none"):
-                place[last] = (data.get(name) or "").strip()
-            elif path.startswith("relevance") or last in _rule_at(self._standing, parents):
-                place[last] = None
-        document["retention"] = {
-            name: rule for name, rule in document["retention"].items() if rule or name in self._standing.get("retention", {})
-        }
+                _place(document, parents)[last] = (data.get(name) or "").strip()
+            elif path.startswith("relevance"):
+                document["relevance"][last] = None
         if not data.get("use_relevance"):
             return {**document, "relevance": None}
         document["relevance"]["half_life_hours"] = _hours(data.get("half_life_days") or "")
@@ -138,9 +134,9 @@ def _data(policy: RetentionPolicy, *, base: int | None) -> dict[str, Any]:
     return data
 
 
-def _rule_at(document: Any, parents: list[str]) -> Mapping[str, Any]:
+def _place(document: dict[str, Any], parents: list[str]) -> dict[str, Any]:
     for key in parents:
-        document = document.get(key) or {}
+        document = document.setdefault(key, {})
     return document
 
 
@@ -157,7 +153,7 @@ def _is_half_life(text: str) -> bool:
 
 def _hours(text: str) -> object:
     days = _decimal(text)
-    return days * 24 if isinstance(days, float) else days
+    return round(days * 24, 6) if isinstance(days, float) else days  # 100 hours, shown as 4.16666666667 days, are 100 again
 
 
 def _decimal(text: str) -> object:

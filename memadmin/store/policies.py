@@ -12,6 +12,7 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState, PolicyStatus, PolicyVersion
+from retention.differing import changes
 from retention.policy import InvalidPolicy, PolicyPatch, RetentionPolicy, canonical, digest, merge_policy, parse_policy
 
 
@@ -67,6 +68,12 @@ def readable(version: PolicyVersion | None) -> RetentionPolicy | None:
         return parse(version) if version else None
     except (InvalidPolicy, json.JSONDecodeError):
         return None
+
+
+def means(version: PolicyVersion | None, policy: RetentionPolicy) -> bool:
+    """Whether a version has the same limits as the policy: one that is left out and one that is null are the same here, not in a digest."""
+    own = readable(version)
+    return own is not None and not changes(own, policy)
 
 
 @transaction.atomic

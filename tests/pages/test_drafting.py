@@ -8,6 +8,7 @@ from memadmin.access.roles import Role
 from memadmin.lifecycle.models import Run
 from memadmin.store import configuration, drafts, policies
 from memadmin.store.models import PolicyStatus, PolicyVersion
+from retention.policy import parse_policy
 from tests.cases.governing import form
 from tests.factories import ACTOR, NOON, days, make_container
 from tests.people import HTMX, a_browser_of, auditor
@@ -263,3 +264,41 @@ def test_drafts_are_changed_by_post_alone_and_only_with_the_right(container, pia
     assert pia.get(url(view, container.uid, 2)).status_code == 405
     assert auditor().post(url(view, container.uid, 2), {**SURE, "base": "1"}).status_code == 403
     assert PolicyVersion.objects.get(number=2).status == PolicyStatus.DRAFT
+
+
+def in_words(document):
+    return parse_policy({"relevance": None, **document})
+
+
+def test_a_preview_of_unchanged_values_belongs_to_the_version_in_force_whatever_it_says_with_null(pia):
+    switch_on()
+    container = make_container("spelt by a client")
+    document = {"retention": {"history": {"retention_days": None, "max_count": 7}}, "relevance": {"half_life_hours": 100}}
+    version = publish(container, in_words(document))
+
+    pia.post(url("policy-preview", container.uid), fields_of(pia.get(url("policy-detail", container.uid))))
+
+    run = Run.objects.get()
+    assert (run.policy_version, run.policy_digest) == (version, version.digest)
+
+
+def test_a_preview_of_an_unchanged_draft_belongs_to_it_whatever_it_says_with_null(container, pia):
+    spelt = in_words({"retention": {"sessions": {"retention_days": 90, "max_count": None}}})
+    draft = policies.save_draft(container, spelt, actor=ACTOR, now=NOON)
+
+    pia.post(url("policy-preview", container.uid), fields_of(pia.get(url("policy-detail", container.uid), {"draft": draft.number})))
+
+    run = Run.objects.get()
+    assert (run.policy_version, run.policy_digest) == (draft, draft.digest)
+
+
+def test_a_null_for_which_the_form_has_no_field_is_kept(pia):
+    switch_on()
+    container = make_container("spelt by a client")
+    publish(container, in_words({"retention": {"history": {"retention_days": None, "max_count": 7}}}))
+    opened = fields_of(pia.get(url("policy-detail", container.uid)))
+
+    pia.post(url("policy-draft", container.uid), {**opened, "history_count": "8"})
+
+    [draft] = PolicyVersion.objects.filter(container=container, status=PolicyStatus.DRAFT)
+    assert policies.parse(draft) == in_words({"retention": {"history": {"retention_days": None, "max_count": 8}}})

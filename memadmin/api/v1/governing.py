@@ -22,7 +22,7 @@ from memadmin.lifecycle import comeback, planning, restoring, runs
 from memadmin.lifecycle.models import Run, RunKept, RunVictim, Trigger
 from memadmin.store import policies
 from memadmin.store.models import Archived, Container, PolicyVersion, Subject
-from retention.policy import RetentionPolicy, digest, parse_policy
+from retention.policy import RetentionPolicy, parse_policy
 
 
 def policy_to_judge(container: Container, given: dict[str, Any]) -> tuple[RetentionPolicy, PolicyVersion | None]:
@@ -33,7 +33,9 @@ def policy_to_judge(container: Container, given: dict[str, Any]) -> tuple[Retent
             raise Conflict("No policy is in force for this container. Give one in `policy`.", code="no_policy")
         return policies.parse(in_force), in_force
     policy = parse_policy(given["policy"])
-    return policy, in_force if in_force and in_force.digest == digest(policy) else None
+    if in_force and policies.means(in_force, policy):
+        return policies.parse(in_force), in_force  # as the version spells it, which a run must go by
+    return policy, None
 
 
 class Preview(ApiView):

@@ -74,6 +74,14 @@ def test_a_preview_of_a_policy_that_is_not_in_force_cannot_be_started(api, conta
     assert LongTermMemory.objects.count() == 6
 
 
+def test_a_preview_of_what_is_in_force_can_be_started_however_it_spells_no_limit(api, container):
+    policy = {"retention": {"history": {"retention_days": None}}, "relevance": {"ttl_days": None, "max_records": 2, "max_tokens": None}}
+    run = said(api.post(f"{ONE}/runs", {"policy": policy}), 201)
+
+    assert run["policy_version"] == 1
+    assert said(api.post(f"/runs/{run['number']}/start"), 202)["state"] == "queued"
+
+
 def test_a_kept_victim_says_why(api, container):
     run = preview(container)
     victim = LongTermMemory.objects.get(text="m0")
