@@ -6,6 +6,7 @@ from datetime import datetime
 from django.db import models
 from django.db.models import F, Q
 
+from memadmin.lifecycle.housekeeping import NO_POLICY_DIGEST
 from memadmin.lifecycle.querysets import RunQuerySet, VictimQuerySet
 from memadmin.lifecycle.totals import Totals
 from memadmin.store.models import Container, PolicyVersion, Subject
@@ -102,6 +103,11 @@ class Run(models.Model):
         """When the list of victims was dropped; None: it is there."""
         at = self.outcome.get("list_dropped_at")
         return datetime.fromisoformat(at) if at else None
+
+    @property
+    def is_without_policy(self) -> bool:
+        """Whether nothing but the time to live of working memories judged: no policy was in force, and none was tried."""
+        return self.policy_version_id is None and self.policy_digest == NO_POLICY_DIGEST
 
     @property
     def is_live(self) -> bool:

@@ -16,8 +16,7 @@ from retention.rules import MemoryType
 
 def lines_of(run: Run) -> Iterator[str]:
     """Yield what a person reads of a run: its victims by type and reason, the warnings, and what it did or would do."""
-    version = f"policy version {run.policy_version.number}" if run.policy_version else "a policy that is not in force"
-    yield f"{run.container.name}: run {run.number}, {version}, as of {run.as_of:%d %b %Y %H:%M} UTC"
+    yield f"{run.container.name}: run {run.number}, {_judged_by(run)}, as of {run.as_of:%d %b %Y %H:%M} UTC"
     for memory_type, totals in run.summary.by_type.items():
         if totals.total:
             yield f"  {NOUNS[memory_type]:<20} {totals.total:>12,}   {_reasons(totals)}{_along(memory_type, totals)}"
@@ -64,6 +63,12 @@ def as_json(run: Run) -> dict[str, Any]:
         "warnings": [asdict(warned) for warned in warnings],
         "error_code": run.error_code,
     }
+
+
+def _judged_by(run: Run) -> str:
+    if run.policy_version:
+        return f"policy version {run.policy_version.number}"
+    return "without a policy" if run.is_without_policy else "a policy that is not in force"
 
 
 def _reasons(totals: TypeTotals) -> str:

@@ -70,4 +70,6 @@ def may_start(run: Run, *, now: datetime) -> None:
 def _made_under(run: Run, now_in_force: str) -> str:
     if run.policy_version:
         return f"under policy version {run.policy_version.number}; {now_in_force}. Make a new preview."
+    if run.is_without_policy:
+        return f"without a policy; {now_in_force}. Make a new preview."
     return f"for a policy that is not in force; {now_in_force}. Publish these values, and this preview can be carried out."

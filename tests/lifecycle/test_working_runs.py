@@ -2,7 +2,7 @@
 
 import pytest
 
-from memadmin.lifecycle import enforcement, housekeeping, nightly, planning, runs, stepping
+from memadmin.lifecycle import enforcement, housekeeping, nightly, planning, reporting, runs, stepping
 from memadmin.lifecycle.drift import drift_of
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunVictim, Trigger
 from memadmin.lifecycle.warnings import warnings_of
@@ -12,6 +12,7 @@ from memadmin.store.models import Container, ItemType, WorkingMemory
 from memadmin.store.removal import remove_by_hand
 from retention.rules import MemoryType
 from tests.factories import ACTOR, NOON, a_change, a_session, days, store
+from tests.people import auditor
 from tests.runs import a_policy, carry_out, governed, make_old_session, preview, publish
 from tests.working import POLICY, a_night, ages, opt_in, orphans_of, put, watched, without_a_policy
 
@@ -30,8 +31,21 @@ def test_a_preview_without_a_policy_can_be_carried_out_until_a_policy_comes():
 
     assert carry_out(first).removed == 1
     publish(container, POLICY)
-    with pytest.raises(runs.StalePolicy):
+    with pytest.raises(runs.StalePolicy, match=r"without a policy; version 1 is in force now\. Make a new preview"):
         runs.start(second, actor=ACTOR, now=NOON)
+
+
+def test_a_run_without_a_policy_is_called_that_and_one_of_values_that_are_not_published_is_not():
+    container = without_a_policy()
+    bare, tried = preview(container, housekeeping.NO_POLICY), preview(container, POLICY)
+
+    said = [next(reporting.lines_of(run)) for run in (bare, tried)]
+    ada = auditor()
+    pages = [ada.get(f"/runs/{run.number}/").content.decode() for run in (bare, tried)]
+
+    assert [", without a policy, " in line for line in said] == [True, False]
+    assert ["Without a policy" in page for page in pages] == [True, False]
+    assert ["(not published)" in page for page in pages] == [False, True]
 
 
 def test_a_policy_published_in_the_middle_stops_a_run_without_one():
