@@ -247,6 +247,11 @@ def report(read: Mapping[str, Times], turns: Mapping[str, Times], evicted: Mappi
     seconds = {f"{name} of {evicted['length']:,}": Times(taken) for name, taken in evicted["seconds"].items()}
     rows = [(name, f"{taken.ms:,.1f}", f"{taken.best_ms:,.1f}", len(taken.seconds)) for name, taken in {**read, **turns, **seconds}.items()]
     rows += [(f"longest stall beside the {name}", f"{1000 * each:,.1f}", "", 1) for name, each in evicted["stall"].items()]
+    rows += [
+        (f"p95 of others' {name}, {when}", f"{1000 * each:,.1f}", "", 1)
+        for when in ("idle", "beside a run")
+        for name, each in evicted[when].items()
+    ]
     rows.append((f"first preview of {evicted['plan']['planned']:,} victims", f"{1000 * evicted['plan']['seconds']:,.0f}", "", 1))
     verdicts = [(name, f"{figure:.3g}", *verdict(name, figure)) for name, figure in found.items()]
     return f"{table(('ms', 'median', 'best', 'rounds'), rows)}\n\n{table(('figure', 'measured', 'goal', ''), verdicts)}"

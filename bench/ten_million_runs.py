@@ -135,7 +135,7 @@ def _as_run(run: Run) -> Callable[[], object]:
 
 def _beside(pattern: str, act: Callable[[], object]) -> dict[str, list[float]]:
     others = Beside(setup.COPY, "traffic", pattern).go()
-    time.sleep(0.5)
+    time.sleep(1)  # until they are at it
     act()
     answer = others.end(stop=True)
     return {name: answer[name] for name in ("touch", "page")}

@@ -16,18 +16,19 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from django.core.management import call_command
 from django.db import OperationalError, connection
+from django.test import Client
+from django.urls import reverse
 from psycopg.errors import DeadlockDetected
 
 from bench import ten_million_setup as setup
+from memadmin.access.models import Person
 from memadmin.lifecycle import planning
 from memadmin.lifecycle.enforcement import enforce_batch
 from memadmin.lifecycle.models import Trigger
 from memadmin.store import policies
-from memadmin.store.listing import MemoryFilter, Sort, keyed, memories_of
 from memadmin.store.models import Container, LongTermMemory, Subject
-from memadmin.store.paging import slice_by_key
-from retention.rules import RelevanceRule
 
 TOUCHED = 10  # memories at once
 
@@ -60,14 +61,21 @@ def traffic(pattern: str) -> dict[str, Any]:
     dice, taken = Random(1), {"touch": [], "page": []}
     ids = [row[0] for row in setup.run_sql("SELECT id FROM bench_touched ORDER BY random() LIMIT 20000")] if pattern == "victims" else []
     highest = LongTermMemory.objects.order_by("-id").values_list("id", flat=True)[0]
-    users = list(Subject.objects.filter(container=setup.EVERYONE).order_by("?")[:500])
+    users = list(Subject.objects.filter(container=setup.EVERYONE).order_by("?").values_list("uid", flat=True)[:500])
+    pages, client = [reverse("pages:user-memories", args=[uid]) for uid in users], _signed_in()
     while not stop.is_set():
         some = dice.sample(ids, TOUCHED) if ids else [dice.randrange(highest) for _ in range(TOUCHED)]
         taken["touch"].append(_timed(partial(_touch, some)))
         if not ids:
-            taken["page"].append(_timed(partial(_page, dice.choice(users))))
+            taken["page"].append(_timed(partial(_page, client, dice.choice(pages))))
         time.sleep(0.002)
     return taken
+
+
+def _signed_in() -> Client:
+    client = Client(SERVER_NAME="localhost")
+    client.force_login(Person.objects.get(login="bench"))
+    return client
 
 
 def _touch(ids: list[int]) -> None:
@@ -80,10 +88,10 @@ def _touch(ids: list[int]) -> None:
             raise
 
 
-def _page(user: Subject) -> None:
-    now, rule = datetime.now(UTC), RelevanceRule()
-    page = slice_by_key(keyed(memories_of(user, MemoryFilter(), rule, now=now), Sort.SCORE, rule, now=now), key="key")
-    list(LongTermMemory.objects.filter(pk__in=page.ids))
+def _page(client: Client, address: str) -> None:
+    """The whole response, as the person of the support staff gets it who signed in for the measurement."""
+    if client.get(address, secure=True).status_code != 200:
+        raise SystemExit(f"{address} did not answer.")
 
 
 def _timed(act: Callable[[], None]) -> float:
@@ -96,6 +104,7 @@ def main() -> None:
     address, what, argument = sys.argv[1:]
     setup.use(address)
     act = {"plan": plan, "enforce": enforce, "traffic": traffic}[what]
+    call_command("collectstatic", verbosity=0, interactive=False)  # pages name these files
     connection.ensure_connection()
     print("ready", flush=True)
     sys.stdin.readline()

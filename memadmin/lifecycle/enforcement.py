@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from memadmin.lifecycle import housekeeping, planning, ranges
 from memadmin.lifecycle.exceptions import Stretch, record_kept
@@ -25,6 +25,7 @@ from retention.victims import Reason
 
 # Large batches are no faster; small ones keep others from waiting. What is copied into the archive takes longer.
 AT_ONCE = 5_000
+AT_ONCE_ON_SQLITE = 20_000  # rewrites whole pages of every index with each transaction
 COPIED = 2_000
 SESSIONS = 500  # each takes its messages along
 
@@ -104,7 +105,9 @@ def batch_size(run: Run, kind: ItemKind) -> int:
     if kind is ItemKind.SESSION:
         return SESSIONS
     copied = kind is ItemKind.LONG_TERM and run.container.archive_days is not None
-    return COPIED if copied else AT_ONCE
+    if copied:
+        return COPIED
+    return AT_ONCE if connection.vendor == "postgresql" else AT_ONCE_ON_SQLITE
 
 
 def archive_note(run: Run, *, now: datetime) -> ArchiveNote | None:
