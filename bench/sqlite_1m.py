@@ -46,14 +46,14 @@ def load(kept: Path, memories: int) -> None:
     """Make the store and record the preview, and put the file beside."""
     now = datetime.now(UTC)
     call_command("migrate", verbosity=0)
-    loaded = [store_10m.crowds(memories)[0]]
+    crowd = store_10m.crowds(memories)[0]
     with transaction.atomic(), connection.cursor() as cursor:
         Container.objects.create(pk=store_10m.EVERYONE, name="everyone", archive_days=None, created_at=now, last_updated_at=now)
-        _insert(cursor, store_10m.subjects(loaded))  # nothing is written for a subject that is not there
+        _insert(cursor, store_1m.subjects(crowd.users, container=store_10m.EVERYONE))  # nothing is written for a subject that is not there
         indexes = _without_indexes(cursor)
-        for _, lines in store_10m.batches(loaded, now=now):
+        for _, lines in store_10m.batches([crowd], now=now):
             _insert(cursor, lines)
-        cursor.executemany(COUNT, [(*counters, number) for number, *counters in store_10m.counted(loaded)])
+        cursor.executemany(COUNT, [(*user.counters(), number) for number, user in enumerate(crowd.users, start=1)])
         for statement in indexes:
             cursor.execute(statement)
     configuration.change("retention_enabled", True, actor=ACTOR, now=now)

@@ -27,7 +27,7 @@ import psycopg
 from psycopg import sql
 
 from bench import store_1m
-from bench.store_1m import COLUMNS, PER_SESSION, SPAN, User, new_uid, say
+from bench.store_1m import COLUMNS, PER_SESSION, SPAN, User, copy_in, new_uid, say
 
 EVERYONE, CROWDED = 1, 2
 SIZES = {"10k": 10_000, "1M": 1_000_000, "10M": 10_000_000}
@@ -92,19 +92,16 @@ def _to_sum(sizes: list[int], total: int) -> list[int]:
 def load(server: psycopg.Connection, loaded: list[Crowd], *, now: datetime) -> None:
     for statement in BUILDING:
         server.execute(statement)
+    made = 0
     for crowd in loaded:
-        server.execute(
-            "INSERT INTO store_container (id, uid, name, description, backend_roles, configuration, sessions_enabled, history_enabled, "
-            "policy_state, archive_days, revision, created_at, last_updated_at) VALUES (%s, gen_random_uuid(), %s, '', '[]', '{}', "
-            "true, true, 'never_set', 30, 1, now(), now())",
-            [crowd.container, {EVERYONE: "everyone", CROWDED: "crowded"}[crowd.container]],
-        )
-    _copy_in(server, subjects(loaded))  # nothing is written for a subject that is not there
+        store_1m.add_container(server, crowd.container, {EVERYONE: "everyone", CROWDED: "crowded"}[crowd.container])
+        copy_in(server, store_1m.subjects(crowd.users, container=crowd.container, after=made))
+        made += len(crowd.users)
     later = _without_indexes(server, ("store_longtermmemory", "store_provenance", "store_session", "store_pin"))
     for done, lines in batches(loaded, now=now):
-        _copy_in(server, lines)
+        copy_in(server, lines)
         say(f"{done:>12,} memories", flush=True)
-    _count(server, loaded)
+    store_1m.count(server, [user for crowd in loaded for user in crowd.users])
     for statement in later:
         begun = time.perf_counter()
         server.execute(statement)
@@ -183,43 +180,6 @@ def _add(
     if pinned:
         lines["store_pin"].append(f"long-term\t{uid}\tmeasured\tcommand/bench\t{made}\t{container}\t{subject}")
     user.stored, user.tokens, user.pinned = user.stored + 1, user.tokens + fact[1], user.pinned + pinned
-
-
-def subjects(loaded: list[Crowd]) -> dict[str, list[str]]:
-    """Return the subjects, with what their counters say so far. They get the numbers from 1 on, in this order."""
-    dice, made = random.Random(2), []
-    for crowd in loaded:
-        for user in crowd.users:
-            name, sessions = f"user-{len(made):06}", -(-user.stored // PER_SESSION)
-            made.append(
-                f"{new_uid(dice)}\t{name}\t{name}\t{sessions}\t0\t0\t0\t{user.stored}\t{user.pinned}\t{user.tokens}\t0\t0\t{crowd.container}"
-            )
-    return {"store_subject": made}
-
-
-def counted(loaded: list[Crowd]) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield the counters of each subject behind its number: sessions, memories, pinned ones and tokens."""
-    for number, user in enumerate((user for crowd in loaded for user in crowd.users), start=1):
-        yield number, -(-user.stored // PER_SESSION), user.stored, user.pinned, user.tokens
-
-
-def _count(server: psycopg.Connection, loaded: list[Crowd]) -> None:
-    names = "sessions, long_term, pinned_long_term, tokens"
-    server.execute("CREATE TEMPORARY TABLE counted (id bigint, sessions bigint, long_term bigint, pinned_long_term bigint, tokens bigint)")
-    with server.cursor() as cursor, cursor.copy(f"COPY counted (id, {names}) FROM STDIN") as copy:
-        for row in counted(loaded):
-            copy.write_row(row)
-    server.execute(
-        f"UPDATE store_subject s SET ({names}) = (c.sessions, c.long_term, c.pinned_long_term, c.tokens) FROM counted c WHERE c.id = s.id"
-    )
-
-
-def _copy_in(server: psycopg.Connection, lines: dict[str, list[str]]) -> None:
-    with server.transaction(), server.cursor() as cursor:
-        for table, rows in lines.items():
-            if rows:
-                with cursor.copy(f"COPY {table} ({COLUMNS[table]}) FROM STDIN") as copy:
-                    copy.write("\n".join(rows) + "\n")
 
 
 def _named(address: str) -> tuple[sql.Identifier, sql.Literal]:

@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -63,6 +63,10 @@ class User:
     pinned: int = 0
     tokens: int = 0
     session: str = ""  # uid of the latest one
+
+    def counters(self) -> tuple[int, int, int, int]:
+        """Return the sessions, memories, pinned ones and tokens."""
+        return -(-self.stored // PER_SESSION), self.stored, self.pinned, self.tokens
 
 
 @dataclass
@@ -151,18 +155,23 @@ def users_of(share: float) -> list[User]:
 
 def fill(server: psycopg.Connection, users: Sequence[User], *, now: datetime) -> None:
     server.execute("SET synchronous_commit = off")
-    server.execute(
-        "INSERT INTO store_container (id, uid, name, description, backend_roles, configuration, sessions_enabled, history_enabled, "
-        "policy_state, archive_days, revision, created_at, last_updated_at) VALUES (%s, gen_random_uuid(), 'bench', '', '[]', '{}', "
-        "true, true, 'never_set', 30, 1, now(), now())",
-        [CONTAINER],
-    )
+    add_container(server, CONTAINER, "bench")
+    copy_in(server, subjects(users, container=CONTAINER))  # nothing is written for a subject that is not there
     for done, batch in batches(users, now=now):
-        copy_in(server, batch)
+        copy_in(server, batch.lines)
         if sys.stderr.isatty():
             say(f"\r{done:>12,} memories", end="", flush=True)
     say()
-    copy_in(server, subjects(users))  # last, because only now their counters are known
+    count(server, users)
+
+
+def add_container(server: psycopg.Connection, number: int, name: str) -> None:
+    server.execute(
+        "INSERT INTO store_container (id, uid, name, description, backend_roles, configuration, sessions_enabled, history_enabled, "
+        "policy_state, archive_days, removes_unattributed, revision, created_at, last_updated_at) "
+        "VALUES (%s, gen_random_uuid(), %s, '', '[]', '{}', true, true, 'never_set', 30, false, 1, now(), now())",
+        [number, name],
+    )
 
 
 def batches(users: Sequence[User], *, now: datetime) -> Iterator[tuple[int, Batch]]:
@@ -199,24 +208,35 @@ def add_memory(batch: Batch, subject: int, user: User, phrase: str, *, dice: ran
     user.stored, user.tokens, user.pinned = user.stored + 1, user.tokens + tokens, user.pinned + pinned
 
 
-def subjects(users: Sequence[User]) -> Batch:
-    """Return the subjects. They get the numbers from 1 on, in this order, because their table is new."""
-    batch, dice = Batch(), random.Random(2)
-    for at, user in enumerate(users):
-        name, sessions = f"user-{at:05}", -(-user.stored // PER_SESSION)
-        batch.add("store_subject", new_uid(dice), name, name, sessions, 0, 0, 0, user.stored, user.pinned, user.tokens, 0, 0, CONTAINER)
-    return batch
+def subjects(users: Sequence[User], *, container: int, after: int = 0) -> dict[str, list[str]]:
+    """Return the subjects, uncounted. They get the numbers behind `after`, in this order, because their table is new."""
+    dice, none = random.Random(2 + after), "\t".join("0" * 9)
+    names = [f"user-{at:06}" for at in range(after, after + len(users))]
+    return {"store_subject": [f"{new_uid(dice)}\t{name}\t{name}\t{none}\t{container}" for name in names]}
+
+
+def count(server: psycopg.Connection, users: Sequence[User]) -> None:
+    """Write down what the users have, once all of it is there. Their subjects are numbered from 1 on."""
+    names = "sessions, long_term, pinned_long_term, tokens"
+    server.execute("CREATE TEMPORARY TABLE counted (id bigint, sessions bigint, long_term bigint, pinned_long_term bigint, tokens bigint)")
+    with server.cursor() as cursor, cursor.copy(f"COPY counted (id, {names}) FROM STDIN") as copy:
+        for number, user in enumerate(users, start=1):
+            copy.write_row((number, *user.counters()))
+    server.execute(
+        f"UPDATE store_subject s SET ({names}) = (c.sessions, c.long_term, c.pinned_long_term, c.tokens) FROM counted c WHERE c.id = s.id"
+    )
 
 
 def new_uid(dice: random.Random) -> str:
     return f"{dice.getrandbits(128):032x}"
 
 
-def copy_in(server: psycopg.Connection, batch: Batch) -> None:
+def copy_in(server: psycopg.Connection, lines: Mapping[str, Sequence[str]]) -> None:
     with server.transaction(), server.cursor() as cursor:
-        for table, lines in batch.lines.items():
-            with cursor.copy(f"COPY {table} ({COLUMNS[table]}) FROM STDIN") as copy:
-                copy.write("".join(f"{line}\n" for line in lines))
+        for table, rows in lines.items():
+            if rows:
+                with cursor.copy(f"COPY {table} ({COLUMNS[table]}) FROM STDIN") as copy:
+                    copy.write("\n".join(rows) + "\n")
 
 
 def say(text: str = "", **how: object) -> None:

@@ -1,5 +1,5 @@
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from memadmin.audit import log
 from memadmin.jobs.runner import run_inline
@@ -257,3 +257,18 @@ def test_the_database_allows_one_live_run_for_each_container():
         runs.start(preview(container), actor=ACTOR, now=NOON)
     assert Run.objects.live().of_container(container).count() == 1
     assert Container.objects.count() == 1
+
+
+def test_a_batch_without_copies_is_as_large_as_the_database_takes_well(monkeypatch):
+    monkeypatch.setattr(enforcement, "AT_ONCE" if connection.vendor == "postgresql" else "AT_ONCE_ON_SQLITE", 2)
+    container = governed(a_policy(relevance={"max_records": 1}), archive_days=None)
+    fill(container, 6)
+    runs.start_reserved(preview(container), actor=ACTOR, now=NOON)
+    Run.objects.update(state=RunState.RUNNING)
+
+    cursors = []
+    while not enforce_batch(Run.objects.get().number, now=NOON).is_last:
+        cursors.append(Run.objects.get().cursor)
+
+    assert cursors == [2, 4]
+    assert LongTermMemory.objects.count() == 1
