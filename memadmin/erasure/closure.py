@@ -52,7 +52,7 @@ def expand(manifest: Manifest, scope: RequestScope) -> bool:
     links = Provenance.objects.filter(source_uid__in=[item.item_uid for item in batch])
     _note_derived(manifest, links.exclude(subject_id__in=scope.subjects), depth=depth + 1)
     messages = [item.item_uid for item in owned if item.item_type == ItemType.WORKING]
-    sessions = WorkingMemory.objects.filter(uid__in=messages).filter(session__isnull=False).values("session")
+    sessions = WorkingMemory.objects.with_uids(messages).filter(session__isnull=False).values("session")
     _note_summaries(manifest, Session.objects.filter(pk__in=sessions), depth=depth + 1)
     return True
 
@@ -113,7 +113,7 @@ def _children(batch: Iterable[ScopeItem]) -> list[tuple[ItemType, UUID]]:
     by_type: defaultdict[str, list[UUID]] = defaultdict(list)
     for item in batch:
         by_type[item.item_type].append(item.item_uid)
-    sessions = Session.objects.filter(uid__in=by_type[ItemType.SESSION])
+    sessions = Session.objects.with_uids(by_type[ItemType.SESSION])
     tests = Q(session__in=sessions.values("pk"))
     for subject, name in sessions.filter(external_id__isnull=False).values_list("subject_id", "external_id"):
         tests |= Q(subject_id=subject, session__isnull=True, session_ref=name)

@@ -76,3 +76,13 @@ def test_rows_are_found_by_any_number_of_uids():
     assert set(LongTermMemory.objects.with_uids(wanted).values_list("text", flat=True)) == {"1", "2"}
     assert not LongTermMemory.objects.with_uids([]).exists()
     assert not with_uids(Archived, wanted).exists()
+
+
+def test_rows_are_found_by_their_uids_inside_a_query_of_the_same_table():
+    container = make_container()
+    store(container, *[a_memory(str(number), uid=uuid.UUID(int=number + 1)) for number in range(3)])
+
+    inner = LongTermMemory.objects.with_uids([uuid.UUID(int=2)]).values("pk")
+
+    assert [row.text for row in LongTermMemory.objects.filter(pk__in=inner)] == ["1"]
+    assert set(LongTermMemory.objects.exclude(pk__in=inner).values_list("text", flat=True)) == {"0", "2"}
