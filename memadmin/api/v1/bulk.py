@@ -28,6 +28,7 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.lifecycle import embedding
 from memadmin.store import ingest
+from memadmin.store.admission import uid_of
 from memadmin.store.identity import item_uid
 from memadmin.store.intake import Incoming, IncomingSession
 from memadmin.store.models import Container, ItemType
@@ -90,6 +91,7 @@ class Line(NamedTuple):
 
     number: int
     held: Incoming | Refused
+    status: str = "stored"  # of what is not refused
 
 
 class Writer:
@@ -164,7 +166,7 @@ class Writer:
     def _stored(self, lines: Sequence[Line]) -> list[Line]:
         """Store a batch. What cannot be stored is found by halving: a few bad lines among thousands cost a few further attempts each."""
         try:
-            self._write([line.held for line in lines if isinstance(line.held, Incoming)])
+            aside = self._write([line.held for line in lines if isinstance(line.held, Incoming)])
         except ingest.OfAnother as error:
             return self._stored([line._replace(held=NOT_YOURS) if error.names & _names(line.held) else line for line in lines])
         except REFUSED_BY_STORE as error:
@@ -172,23 +174,28 @@ class Writer:
                 return [lines[0]._replace(held=refusal(error))]
             half = len(lines) // 2
             return self._stored(lines[:half]) + self._stored(lines[half:])
-        return list(lines)
+        return [line._replace(status="set_aside") if self._is_among(aside, line.held) else line for line in lines] if aside else list(lines)
 
-    def _write(self, items: Sequence[Incoming]) -> None:
-        if items:
-            owner = None if self.principal.all_access else self.principal.name
-            ingest.write(self.container, items, actor=self.principal.actor, now=self.now, owner=owner)
+    def _write(self, items: Sequence[Incoming]) -> set[uuid.UUID]:
+        """Store items; return the uids of those that were erased before and wait for a person."""
+        if not items:
+            return set()
+        owner = None if self.principal.all_access else self.principal.name
+        return ingest.write(self.container, items, actor=self.principal.actor, now=self.now, owner=owner).aside
+
+    def _is_among(self, uids: set[uuid.UUID], held: Incoming | Refused) -> bool:
+        return isinstance(held, Incoming) and uid_of(self.container, held) in uids
 
     def _answered(self, line: Line) -> str:
         held = line.held
         if isinstance(held, Refused):
             self.counts["refused"] += 1
             return _as_line({"line": line.number, "status": "refused", "code": held.code, "detail": held.words, "field": held.field})
-        self.counts["stored"] += 1
+        self.counts[line.status] += 1
         if isinstance(held, IncomingSession):
-            return _as_line({"line": line.number, "status": "stored", "type": SESSION, "id": held.external_id})
+            return _as_line({"line": line.number, "status": line.status, "type": SESSION, "id": held.external_id})
         # Written out: a dictionary and an encoder for each line cost a tenth of all.
-        return f'{{"line": {line.number}, "status": "stored", "type": "{own.KIND_OF[held.item_type]}", "uid": "{held.uid}"}}\n'
+        return f'{{"line": {line.number}, "status": "{line.status}", "type": "{own.KIND_OF[held.item_type]}", "uid": "{held.uid}"}}\n'
 
     @transaction.atomic
     def _note(self) -> None:

@@ -140,6 +140,23 @@ def test_lines_about_an_erased_user_are_refused_and_their_neighbours_stay(api, c
     assert set(LongTermMemory.objects.values_list("text", flat=True)) == {"a", "c"}
 
 
+def test_lines_that_wait_for_a_person_are_not_called_stored(api, container, settings, tmp_path):
+    settings.SUPPRESSION_KEYS = str(tmp_path / "keys.json")
+    terms = {"terms": Terms(mode=Mode.QUARANTINE), "request_ref": "erasure/1", "actor": ACTOR, "now": NOON}
+    suppression.suppress_users(["bob"], container=container, **terms)
+
+    found = answers(
+        api,
+        {"type": "session", "user_id": "bob", "external_id": "s1"},
+        {"type": "long-term", "user_id": "ann", "text": "a"},
+        {"type": "long-term", "user_id": "bob", "text": "b"},
+    )
+
+    assert [one["status"] for one in found[:-1]] == ["set_aside", "stored", "set_aside"]
+    assert found[-1] == {"done": True, "stored": 1, "refused": 0, "set_aside": 2}
+    assert list(LongTermMemory.objects.values_list("text", flat=True)) == ["a"]
+
+
 def test_whether_a_uid_made_from_names_is_taken_in_another_container_is_not_told(api, container):
     elsewhere = make_container("elsewhere", owner={"name": "ben"})
     store(elsewhere, a_memory("ben's", external_id="m1", owner="ben"))
