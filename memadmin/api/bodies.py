@@ -13,7 +13,8 @@ from memadmin.transfer.problems import Refused
 
 LARGEST = 10 * 1024 * 1024  # bytes
 MOST_VALUES = 150_000  # 10,000 messages have 60,000. What a value costs here and in the database is many times what it costs to send
-DRAINED = 4 * 1024 * 1024
+DRAINED = 2 * LARGEST  # a client that sends somewhat too much has sent all of it, and reads why it is refused
+CHUNK = 64 * 1024
 
 
 def read_json(request: HttpRequest) -> dict[str, Any] | None:
@@ -62,7 +63,9 @@ def read_body(request: HttpRequest) -> bytes:
 def drain(request: HttpRequest) -> None:
     """Read what is left of a body that is refused unread, up to a limit: otherwise the server has to cut the connection."""
     with suppress(UnreadablePostError, OSError):
-        request.read(DRAINED)
+        for _ in range(DRAINED // CHUNK):
+            if not request.read(CHUNK):
+                break
 
 
 def too_large() -> Refused:

@@ -7,6 +7,7 @@ import pytest
 from memadmin.api import bodies
 from memadmin.store.check import check
 from memadmin.store.models import WorkingMemory
+from memadmin.transfer.problems import Refused
 from tests.tokens import api_of, reason_of
 
 pytestmark = pytest.mark.django_db
@@ -59,6 +60,16 @@ def test_ten_megabytes_are_stored(api, path):
     assert api.post(path, {"messages": [message(text) for text in texts]}).status_code == 200
 
     assert WorkingMemory.objects.get().message_count == 10
+
+
+def test_of_a_body_that_is_somewhat_too_large_nothing_is_left_unread(rf):
+    request = rf.post("/", b"x" * (bodies.LARGEST + 1_000), content_type="application/json")
+
+    with pytest.raises(Refused):
+        bodies.read_body(request)
+    bodies.drain(request)
+
+    assert request.read(1) == b""
 
 
 def test_ten_thousand_messages_are_stored_and_counted(api, path):
