@@ -66,3 +66,9 @@ def test_only_who_may_export_does_and_an_unknown_format_is_refused(container):
     assert client.get(EXPORT).status_code == 405
     assert client.post(EXPORT, {"format": "xlsx"}).status_code == 422
     assert json.loads(export(client, "?state=due", format="json")) == []
+
+
+def test_a_filter_that_is_set_without_a_new_page_narrows_the_export_too(container):
+    part = officer().get("/pins/?state=past_limit", headers={"HX-Request": "true"}).content.decode()
+
+    assert f'action="{EXPORT}?state=past_limit"' in part
