@@ -15,7 +15,7 @@ from memadmin.access.rights import Right
 from memadmin.jobs import schedules
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.registry import CRONS
-from memadmin.lifecycle import nightly
+from memadmin.lifecycle import nightly, sealing
 from memadmin.lifecycle.nightly import may_evict
 from memadmin.pages.decorators import may
 from memadmin.pages.foreseeing import Outcome, foresee, lets_more_go
@@ -26,6 +26,7 @@ from memadmin.store.configuration import REGISTRY, InvalidSetting
 
 SWITCHES = ("retention_enabled", "multi_tenancy_enabled")
 BOUNDS = ("approval_percent", "approval_items")
+SCHEDULES = {nightly.KIND: "Nightly retention", sealing.HOURLY: "Hourly bookkeeping"}
 
 
 @require_safe
@@ -71,16 +72,19 @@ def schedule_change(request: PersonRequest, kind: str) -> HttpResponse:
 def schedule_run_now(request: PersonRequest, kind: str) -> HttpResponse:
     if kind not in CRONS:
         raise Http404
-    if kind == "nightly" and not may_evict():
+    if kind == nightly.KIND and not may_evict():
         problem(request, "Nothing would run: retention is off, or multi-tenancy is on.")
         return redirect((request.POST.get("back") == "settings" and "pages:setting-list") or "pages:run-list")
     under_way = nightly.under_way() if kind == nightly.KIND else None
     if under_way:
         problem(request, f"Nothing was started. {under_way.text}")
         return redirect("pages:run-list")
-    if kind == "nightly" and request.POST.get("sure") != "yes":
+    if kind == nightly.KIND and request.POST.get("sure") != "yes":
         return confirm_tonight(request, now=timezone.now())
     schedules.run_now(kind, actor=actor_of(request.user), now=timezone.now())
+    if kind != nightly.KIND:
+        notice(request, f"{SCHEDULES.get(kind, kind)}: queued now.")
+        return redirect("pages:setting-list")
     notice(request, "The nightly work is queued now. Its runs appear in this list.")
     return redirect("pages:run-list")
 
@@ -147,7 +151,10 @@ def _page(
         }
         for key, spec in REGISTRY.items()
     ]
-    plans = [{"schedule": schedules.get(kind, now=now), "error": errors.get(kind), "cron": given.get(kind)} for kind in sorted(CRONS)]
+    plans = [
+        {"schedule": schedules.get(kind, now=now), "name": SCHEDULES.get(kind, kind), "error": errors.get(kind), "cron": given.get(kind)}
+        for kind in sorted(CRONS)
+    ]
     context = {
         "rows": rows,
         "plans": plans,

@@ -236,6 +236,14 @@ def test_a_schedule_is_changed_run_at_once_and_refused_when_it_is_no_cron(run):
     assert Job.objects.filter(kind="nightly").count() == 1
 
 
+def test_what_is_not_the_night_does_not_say_so_when_it_is_started_at_once(run):
+    page = text_of(a_browser_of(Role.ADMINISTRATOR, login="ali").post(url("schedule-run-now", "account"), follow=True))
+
+    assert "Hourly bookkeeping: queued now." in page
+    assert "nightly work" not in page
+    assert Job.objects.filter(kind="account").count() == 1
+
+
 def test_the_audit_page_filters_and_shows_who(run):
     page = text_of(auditor().get(url("audit-list"), {"action": "policy.published"}))
 
