@@ -134,6 +134,7 @@ def test_a_conflict_after_an_opting_out_says_so(container, pia):
 
     assert "took this container out of retention while you were editing" in page
     assert "Theirs (opted out)" in page
+    assert "Publish over the opting out…" in page
 
 
 def test_a_preview_of_a_draft_belongs_to_what_it_said_then(container, pia):
@@ -227,6 +228,19 @@ def test_any_two_versions_are_compared_in_words(container, pia):
     assert "What version 3 changes in version 2" in usual
     assert part.startswith('<div id="compare"')
     assert pia.get(url("policy-compare", container.uid), {"old": "99"}).status_code == 404
+
+
+def test_without_a_policy_in_force_a_draft_is_compared_with_none_and_without_any_version_there_is_nothing_to_choose(pia):
+    container = make_container("new")
+    nothing = words(pia.get(url("policy-compare", container.uid)))
+    a_draft(container, 7)
+
+    page = words(pia.get(url("policy-compare", container.uid)))
+
+    assert "There is no version yet." in nothing
+    assert "<select" not in nothing
+    assert '<option value="" selected>No policy</option>' in page
+    assert "What version 1 says, where no policy is in force" in page
 
 
 def test_a_policy_is_copied_to_chosen_containers_as_drafts_with_their_numbers(container, pia):
