@@ -15,6 +15,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from memadmin.access.actors import actor_of
+from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_memories, visible_sessions
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, leave_to, notice, problem, wants_part
@@ -59,6 +60,8 @@ def session_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
 
     about = {
         "what": "session",
+        "text": (session.summary or "") if request.user.may(Right.MEMORY_READ_TEXT) else "",
+        "named": session.external_id,
         "consequence": "This session is deleted for good. There is no copy in the archive; memories made from it and history stay.",
         "working": working,
         "messages": sums["messages"] or 0,
@@ -79,6 +82,8 @@ def memory_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
 
     about = {
         "what": "memory",
+        "text": memory.text if request.user.may(Right.MEMORY_READ_TEXT) else "",
+        "named": "",
         "consequence": "This memory is deleted for good. There is no copy in the archive; its history stays.",
         "working": 0,
         "cancel": reverse("pages:memory-detail", args=[memory.uid]),

@@ -152,3 +152,15 @@ def test_the_wrong_choice_is_refused_and_a_long_reason_too():
     assert post(client, session, sure="yes", messages="burn").status_code == 422
     assert post(client, session, sure="yes", messages="leave", reason="x" * 1001).status_code == 422
     assert counted() == (1, 1)
+
+
+def test_the_question_names_what_it_is_about():
+    container = make_container()
+    memory, session = make_memory(container, "Allergic to penicillin."), make_session(container, "chat-7", messages=1)
+    sam = support()
+
+    of_memory, of_session = words(post(sam, memory)), words(post(sam, session))
+
+    assert "Allergic to penicillin." in of_memory
+    assert str(memory.uid)[:8] in of_memory
+    assert "chat-7" in of_session
