@@ -46,25 +46,30 @@ def _sentence(found: Forecast, standing: Standing) -> str:
         when = "The next run takes it" if not standing.blocked else "A run would take it"
         return f"{when}: {why}."
     takes = "takes" if not standing.blocked else "would take"
-    return f"If nobody recalls it, the run of {_day(fate.at)} {takes} it, and none before: {why}."
+    idle = " A recall by an agent does not move the date." if found.keeps and _moves_nothing(fate, found.keeps.recalled) else ""
+    return f"If nobody recalls it, the run of {_day(fate.at)} {takes} it, and none before: {why}.{idle}"
+
+
+def _moves_nothing(fate: Fate, after: Fate | None) -> bool:
+    """Whether the memory goes on the same night after a recall now."""
+    return after is not None and after.at == fate.at
 
 
 def _ways(found: Forecast, memory: LongTermMemory, policy: RetentionPolicy) -> list[str]:
     """Return what would keep the memory, or for longer."""
     if found.fate is None or found.keeps is None:
         return []
-    ways = ["A pin: no run takes it while it holds.", _recall(found.fate, found.keeps)]
+    ways = ["A pin: no run takes it while it holds."]
+    if not _moves_nothing(found.fate, found.keeps.recalled):
+        ways.append(_recall(found.keeps.recalled))
     if BY_CAPS & set(found.fate.reasons):
         ways += _against_caps(found.keeps, memory)
     return [*ways, *_limits(found.fate, found.keeps, policy)]
 
 
-def _recall(fate: Fate, keeps: Keeps) -> str:
-    after = keeps.recalled
+def _recall(after: Fate | None) -> str:
     if after is None:
         return f"One recall by an agent now: {FAR} takes it then."
-    if after.at == fate.at:
-        return "A recall by an agent does not move the date."
     return f"One recall by an agent now moves the date to {_day(after.at)}."
 
 
