@@ -68,12 +68,12 @@ def _confirm(request: PersonRequest, run: Run, *, now: datetime) -> HttpResponse
         "verb": f"Approve: evict {items:,} items",
         "consequence": consequence(run, items),
         "totals": run.summary,
-        "keeps": [sentence for sentence in (*sentences_on(drift), more, f"You approve the list {run.approval.digest[:16]}….") if sentence],
+        "keeps": [sentence for sentence in (*sentences_on(drift), more, f"You approve the list {run.approval.digest[:16]}…") if sentence],
         "cancel": reverse("pages:run-detail", args=[run.number]),
         "hidden": {"sure": "yes", "digest": run.approval.digest},
         "danger": True,
         "totals_heading": "What it names",
-        "keeps_heading": "Since it was planned",
+        "keeps_heading": "Before you decide",
     }
     return render(request, "components/confirm.html", {"confirm": confirm, "heading": f"Approve run {run.number} as its second person"})
 

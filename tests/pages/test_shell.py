@@ -60,6 +60,8 @@ def test_an_auditor_finds_the_audit_log(monkeypatch):
         ("memory-pin", "Containers"),
         ("run-detail", "Runs"),
         ("pin-review", "Pins"),
+        ("default-policy", "Containers"),
+        ("certificate-detail", "Erasure"),
         ("audit-list", "Audit"),
         ("help", "Help"),
     ],
