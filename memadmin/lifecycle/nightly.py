@@ -180,7 +180,7 @@ def _prune_archive(*, now: datetime) -> bool:
     """Remove copies past their last day. While nothing may be evicted they stay too."""
     if not may_evict():
         return True
-    over = Archived.objects.filter(expires_at__lt=now).order_by("expires_at", "id")
+    over = Archived.objects.filter(expires_at__lt=now, held=False).order_by("expires_at", "id")  # held ones would hide what is behind them
     return not removal.remove_archived(list(over.values_list("id", flat=True)[:COPIES_AT_ONCE]))
 
 

@@ -10,7 +10,8 @@ from memadmin.recall.touching import touch
 from memadmin.store import configuration, recalls
 from memadmin.store.models import Archived, PolicyVersion, RecallEvent
 from memadmin.store.policies import opt_out
-from tests.factories import ACTOR, NOON, days, make_container, make_memory
+from tests.factories import ACTOR, NOON, days, make_container, make_memory, subject_of
+from tests.holds import hold
 from tests.runs import a_policy, assert_store_agrees, carry_out, fill, governed, memories_of, preview, switch_on
 
 pytestmark = pytest.mark.django_db
@@ -158,6 +159,20 @@ def test_copies_go_for_good_after_their_last_day():
 
     assert Archived.objects.count() == 0
     assert_store_agrees()
+
+
+def test_held_copies_that_would_have_expired_do_not_keep_the_others(monkeypatch):
+    monkeypatch.setattr(nightly, "COPIES_AT_ONCE", 2)
+    container = governed(KEEP_THREE, archive_days=10)
+    fill(container, 5, user_id="held")
+    fill(container, 5, user_id="free")
+    carry_out(preview(container))
+    hold(subject_of(container, "held"))
+
+    a_night(now=NOON + days(20))
+
+    assert set(Archived.objects.values_list("held", "subject__user_id")) == {(True, "held")}
+    assert Archived.objects.count() == 2
 
 
 def test_while_retention_is_off_copies_stay():
