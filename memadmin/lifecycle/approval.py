@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -98,22 +98,15 @@ def expire_one(*, actor: str, now: datetime) -> bool:
     over = Approval.objects.filter(verdict=Verdict.ASKED, run__state=RunState.WAITING, expires_at__lt=now).order_by("run").first()
     if over is None:
         return True
-    _unless_moved(lambda: cancel(over.run, actor=actor, now=now, cause="approval_expired"))
+    with suppress(WrongState):  # somebody decides this very moment
+        cancel(over.run, actor=actor, now=now, cause="approval_expired")
     return False
 
 
-def _unless_moved(act: Callable[[], None]) -> None:
-    """Somebody may decide this very moment: then there is nothing to do."""
-    try:
-        act()
-    except WrongState:
-        return
-
-
 def _open_question(run: Run, *, actor: str, now: datetime) -> Approval:
-    """Return the question that the run waits with, locked. Raises WrongState and NotSecondPerson."""
-    run.refresh_from_db()
-    approval = Approval.objects.select_for_update().filter(run=run).first()
+    """Return the question that a run waits with; locks the run, as whoever moves one does. Raises WrongState and NotSecondPerson."""
+    run.refresh_from_db(from_queryset=Run.objects.select_for_update(of=("self",)))
+    approval = Approval.objects.filter(run=run).first()
     if run.state != RunState.WAITING or approval is None:
         replaced = run.outcome.get("superseded_by")
         said = f"Run {run.number} was replaced by run {replaced}." if replaced else f"Run {run.number} is {run.get_state_display()}."

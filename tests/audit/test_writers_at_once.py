@@ -4,8 +4,8 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +16,7 @@ from memadmin.audit import log, verification
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
 from tests.databases import database_url
+from tests.jobs.at_once import at_once, outcomes_at_once
 
 AT = datetime(2026, 3, 1, 12, tzinfo=UTC)
 WRITERS, EACH = 4, 25
@@ -25,26 +26,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def append(number, payload=None):
     return log.append(Action.MEMORY_PINNED, actor=f"person/{number}", target="long-term/1", at=AT, payload=payload)
-
-
-def at_once(*works: Callable[[], None]) -> None:
-    start, faults = threading.Barrier(len(works)), []
-
-    def run(work):
-        try:
-            start.wait(timeout=30)
-            work()
-        except Exception as fault:  # noqa: BLE001  (shown below, where the test can fail with it)
-            faults.append(fault)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=[work]) for work in works]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(timeout=120)
-    assert faults == []
 
 
 def seqs():
@@ -57,7 +38,7 @@ def test_writers_at_once_make_one_chain():
             with transaction.atomic():
                 append(number, {"reason": "asked"})
 
-    at_once(*(lambda number=number: work(number) for number in range(WRITERS)))
+    assert outcomes_at_once(*(partial(work, number) for number in range(WRITERS))) == [None] * WRITERS
 
     assert seqs() == list(range(1, WRITERS * EACH + 1))
     assert verification.verify(connection).findings == []
@@ -68,7 +49,7 @@ def test_the_very_first_entries_written_at_once_make_one_chain():
         with transaction.atomic():
             append(1)
 
-    at_once(*[work] * 8)
+    at_once(work, times=8)
 
     assert seqs() == list(range(1, 9))
     assert verification.verify(connection).findings == []
@@ -81,7 +62,7 @@ def test_acts_that_are_rolled_back_between_others_leave_no_gap():
                 append(number)
                 transaction.set_rollback((number + turn) % 2 == 0)
 
-    at_once(*(lambda number=number: work(number) for number in range(2)))
+    assert outcomes_at_once(partial(work, 0), partial(work, 1)) == [None, None]
 
     assert seqs() == list(range(1, EACH + 1))
     assert verification.verify(connection).findings == []
@@ -103,7 +84,7 @@ def test_verifying_while_others_write_finds_nothing():
         while not written.is_set():
             reports.append(verification.verify(connection))
 
-    at_once(write, verify)
+    assert outcomes_at_once(write, verify) == [None, None]
 
     assert reports
     assert [each.findings for each in reports if each.findings] == []

@@ -1,7 +1,7 @@
-"""Runs the same call in several threads, each with its own connection to the database, released at the same moment."""
+"""Runs calls in several threads, each with its own connection to the database, released at the same moment."""
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from threading import Barrier
 from typing import Any
 
@@ -9,14 +9,27 @@ from django.db import connections
 
 
 def at_once(call: Callable[[], Any], times: int = 2) -> list[Any]:
-    barrier = Barrier(times)
+    """Make the same call several times, and return what each gave. Raises what one of them raised."""
+    return [future.result() for future in _ended([call] * times)]
 
-    def one() -> Any:
-        barrier.wait(timeout=20)
+
+def outcomes_at_once(*calls: Callable[[], Any]) -> list[Any]:
+    """Make different calls, and return what each gave or raised, in their order."""
+    return [future.exception() or future.result() for future in _ended(calls)]
+
+
+def _ended(calls: list[Callable[[], Any]] | tuple[Callable[[], Any], ...]) -> list[Future[Any]]:
+    barrier = Barrier(len(calls))
+
+    def one(call: Callable[[], Any]) -> Any:
         try:
+            barrier.wait(timeout=20)
             return call()
         finally:
             connections.close_all()
 
-    with ThreadPoolExecutor(times) as pool:
-        return [future.result(timeout=60) for future in [pool.submit(one) for _ in range(times)]]
+    with ThreadPoolExecutor(len(calls)) as pool:
+        futures = [pool.submit(one, call) for call in calls]
+        for future in futures:
+            future.exception(timeout=60)
+    return futures

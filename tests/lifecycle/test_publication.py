@@ -12,7 +12,7 @@ from memadmin.lifecycle import publication
 from memadmin.store import drafts, policies
 from memadmin.store.models import PolicyStatus, PolicyVersion
 from tests.factories import ACTOR, NOON, make_container
-from tests.lifecycle.test_races import one_of_two
+from tests.jobs.at_once import outcomes_at_once
 from tests.runs import a_policy, switch_on
 
 HOUR = timedelta(hours=1)
@@ -47,7 +47,7 @@ def test_before_its_time_the_tick_queues_nothing_and_then_one_job(time_machine):
 def test_two_workers_publish_it_once():
     version = a_scheduled()
 
-    outcomes = one_of_two(*[lambda: drafts.publish_due(version.pk, actor=publication.ACTOR, now=NOON + HOUR)] * 2)
+    outcomes = outcomes_at_once(*[lambda: drafts.publish_due(version.pk, actor=publication.ACTOR, now=NOON + HOUR)] * 2)
 
     assert sorted(outcomes) == [False, True]
     assert AuditEntry.objects.filter(action="policy.published").count() == 1
@@ -59,7 +59,7 @@ def test_of_a_person_and_the_clock_one_publishes_and_the_other_is_told():
     version = a_scheduled()
     container, mine = version.container, a_policy(relevance={"max_records": 7})
 
-    outcomes = one_of_two(
+    outcomes = outcomes_at_once(
         lambda: drafts.publish_due(version.pk, actor=publication.ACTOR, now=NOON + HOUR),
         lambda: policies.publish(container, mine, actor=ACTOR, now=NOON + HOUR, base=None),
     )
@@ -77,7 +77,7 @@ def test_of_a_person_and_the_clock_one_publishes_and_the_other_is_told():
 def test_cancelling_against_the_clock_leaves_one_of_the_two():
     version = a_scheduled()
 
-    one_of_two(
+    outcomes_at_once(
         lambda: drafts.publish_due(version.pk, actor=publication.ACTOR, now=NOON + HOUR),
         lambda: drafts.unschedule(version.container, version.number, actor=ACTOR, now=NOON + HOUR),
     )

@@ -4,7 +4,6 @@ import os
 import random
 import signal
 import time
-from threading import Lock
 
 import pytest
 from django.utils import timezone
@@ -19,7 +18,7 @@ from memadmin.lifecycle.models import Kept, Run, RunKept, RunState, RunVictim
 from memadmin.store import pinning
 from memadmin.store.models import Archived, LongTermMemory
 from tests.factories import ACTOR, NOON
-from tests.jobs.at_once import at_once
+from tests.jobs.at_once import at_once, outcomes_at_once
 from tests.jobs.cluster import running_cluster
 from tests.lifecycle.slow_batches.apps import BETWEEN, INSIDE
 from tests.runs import a_policy, assert_store_agrees, fill, governed, memories_of, named_by, preview
@@ -27,22 +26,6 @@ from tests.runs import a_policy, assert_store_agrees, fill, governed, memories_o
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.slow]
 KEEP_THREE = a_policy(relevance={"max_records": 3})
 SECONDS = 120
-
-
-def one_of_two(first, second):
-    """Call both at once in threads of their own, and return what each gave or raised."""
-    calls = iter([first, second])
-    lock = Lock()
-
-    def one():
-        with lock:
-            call = next(calls)
-        try:
-            return call()
-        except Exception as error:  # noqa: BLE001  # what the test asks for
-            return error
-
-    return at_once(one)
 
 
 def test_a_pin_against_a_run_a_hundred_times_is_never_evicted():
@@ -67,7 +50,7 @@ def a_pin_meets_a_batch(run, memory, *, delay):
         time.sleep(delay)
         return pinning.pin(memory, reason="allergy", actor=ACTOR, now=NOON)
 
-    outcomes = one_of_two(lambda: enforce_batch(run.number, now=NOON, size=1), pin)
+    outcomes = outcomes_at_once(lambda: enforce_batch(run.number, now=NOON, size=1), pin)
     errors = [outcome for outcome in outcomes if isinstance(outcome, Exception)]
     is_there = LongTermMemory.objects.filter(pk=memory.pk, pinned=True).exists()
     assert all(isinstance(error, pinning.Gone) for error in errors), errors
@@ -78,7 +61,7 @@ def a_pin_meets_a_batch(run, memory, *, delay):
 def test_of_two_who_start_a_preview_one_does():
     run = preview(governed(KEEP_THREE))
 
-    outcomes = one_of_two(*[lambda: runs.start(Run.objects.get(pk=run.pk), actor=ACTOR, now=NOON)] * 2)
+    outcomes = outcomes_at_once(*[lambda: runs.start(Run.objects.get(pk=run.pk), actor=ACTOR, now=NOON)] * 2)
 
     assert sorted(type(outcome).__name__ for outcome in outcomes) in (["Job", "WrongState"], ["Job", "OtherRunLive"])
     assert AuditEntry.objects.filter(action="run.started").count() == 1
@@ -88,7 +71,7 @@ def test_of_two_previews_of_a_container_started_at_once_one_runs():
     container = governed(KEEP_THREE)
     first, second = preview(container), preview(container)
 
-    outcomes = one_of_two(
+    outcomes = outcomes_at_once(
         lambda: runs.start(first, actor=ACTOR, now=NOON),
         lambda: runs.start(second, actor=ACTOR, now=NOON),
     )
@@ -102,7 +85,7 @@ def test_of_two_workers_on_one_run_one_does_it():
     run = preview(container)
     job = runs.start_reserved(run, actor=ACTOR, now=NOON)
 
-    outcomes = one_of_two(*[lambda: run_inline(Job.objects.get(pk=job.pk), now=NOON)] * 2)
+    outcomes = outcomes_at_once(*[lambda: run_inline(Job.objects.get(pk=job.pk), now=NOON)] * 2)
 
     assert any(isinstance(outcome, NotFree) for outcome in outcomes)
     run.refresh_from_db()

@@ -1,10 +1,9 @@
 """No verb makes a counter drift, in any order, at any kill, from any number of writers."""
 
-import threading
 from collections.abc import Callable
 
 import pytest
-from django.db import connection, transaction
+from django.db import transaction
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -14,6 +13,7 @@ from memadmin.store.check import check
 from memadmin.store.models import Archived, LongTermMemory, Session
 from memadmin.store.removal import ArchiveNote, Chosen
 from tests.factories import ACTOR, NOON, a_change, a_memory, a_message, a_pin, a_session, days, make_container, store
+from tests.jobs.at_once import outcomes_at_once
 
 USERS = st.sampled_from(["ann", "bob", "", None])
 NUMBERS = st.integers(0, 3)
@@ -119,28 +119,6 @@ class TestCounters(CounterMachine.TestCase):
     settings = settings(max_examples=15, stateful_step_count=15, deadline=None)
 
 
-def in_threads(*tasks: Callable[[], None]) -> list[BaseException]:
-    """Run tasks side by side, each with a connection of its own; return what they raised."""
-    raised: list[BaseException] = []
-    start = threading.Barrier(len(tasks))
-
-    def run(task: Callable[[], None]) -> None:
-        try:
-            start.wait()
-            task()
-        except BaseException as problem:  # noqa: BLE001 the test looks at it in its own thread
-            raised.append(problem)
-        finally:
-            connection.close()
-
-    threads = [threading.Thread(target=run, args=(task,)) for task in tasks]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    return raised
-
-
 @pytest.mark.django_db(transaction=True)
 def test_writers_that_cross_each_other_neither_lock_up_nor_drift():
     container = make_container()
@@ -153,9 +131,9 @@ def test_writers_that_cross_each_other_neither_lock_up_nor_drift():
 
         return task
 
-    raised = in_threads(write(users), write(users[::-1]), write(users[4:] + users[:4]), write(users[::2]))
+    outcomes = outcomes_at_once(write(users), write(users[::-1]), write(users[4:] + users[:4]), write(users[::2]))
 
-    assert raised == []
+    assert outcomes == [None] * 4
     assert list(check()) == []
     assert LongTermMemory.objects.count() == 5 * (8 + 8 + 8 + 4)
 
@@ -182,7 +160,7 @@ def test_writing_pinning_and_removing_at_once_never_drift():
         for _ in range(5):
             removal.remove_long_term(everything("store_longtermmemory"), archive=None)
 
-    raised = in_threads(write, pin, remove)
+    outcomes = outcomes_at_once(write, pin, remove)
 
-    assert raised == []
+    assert outcomes == [None] * 3
     assert list(check()) == []
