@@ -51,7 +51,7 @@ def _over_caps(container: Container, rule: RelevanceRule, subjects: Sequence[int
     large = known_victims(container, rule, condemned=condemned, now=now)
     if large.sql:
         yield large.sql
-    others = [key for key in subjects if key not in set(large.subjects)]
+    others = sorted(set(subjects) - set(large.subjects))
     if others:
         yield over_caps_sql(container, rule, spared=f"({condemned}) IS NOT TRUE", now=now, among=others)
 

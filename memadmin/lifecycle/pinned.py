@@ -197,8 +197,7 @@ class Freed:
     @property
     def large(self) -> bool:
         """True when what would go besides makes a run large by itself."""
-        bounds = Bounds.now()
-        return self.more > bounds.items or any(going * 100 > stored * bounds.percent for going, stored in self.of_stored.values() if going)
+        return Bounds.now().exceeded(self.more, self.of_stored.values())
 
     @property
     def waits(self) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -42,8 +43,11 @@ class Bounds:
         return cls(percent=settings["approval_percent"], items=settings["approval_items"])
 
     def exceeded_by(self, totals: Totals) -> bool:
-        too_many = totals.items > self.items
-        return too_many or any(each.total * 100 > each.stored * self.percent for each in totals.by_type.values() if each.total)
+        return self.exceeded(totals.items, ((each.total, each.stored) for each in totals.by_type.values()))
+
+    def exceeded(self, items: int, of_stored: Iterable[tuple[int, int]]) -> bool:
+        """Whether so many items, or of any type so many of those stored, are a large run."""
+        return items > self.items or any(going * 100 > stored * self.percent for going, stored in of_stored if going)
 
     def in_words(self) -> str:
         return f"more than {self.percent} % of one memory type, or more than {self.items:,} items"
