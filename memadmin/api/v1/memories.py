@@ -154,10 +154,8 @@ class Memory(ApiView):
         query = valid(inputs.DeleteQuery, request.query_params)
 
         def act() -> Done:
-            memory, reason = memory_of(request, cid, uid), query.get("reason", "")
-            if memory.pinned and not (query["force"] and reason):
-                raise Conflict("This memory is pinned. To delete it nevertheless, say force=true and a reason.", code="pinned")
-            deleting.delete_item(ItemType.LONG_TERM, memory, actor=principal_of(request).actor, now=self.now, reason=reason)
+            said = {"force": query["force"], "reason": query.get("reason", "")}
+            deleting.delete_memory(memory_of(request, cid, uid), actor=principal_of(request).actor, now=self.now, **said)
             return Done(204, str(uid))
 
         return answer_once(request, act, lambda _: None, now=self.now)

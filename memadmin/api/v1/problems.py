@@ -15,7 +15,7 @@ from memadmin.lifecycle import approval
 from memadmin.lifecycle.runs import CannotStart
 from memadmin.lifecycle.states import WrongState
 from memadmin.store import drafts, editing, pinning, policies
-from memadmin.store.deleting import NothingDeleted
+from memadmin.store.deleting import NothingDeleted, Pinned
 from memadmin.store.held_copies import Restricted
 from memadmin.store.ingest import UidTaken
 from memadmin.store.opening import Suppressed
@@ -79,6 +79,8 @@ def converted(error: Exception) -> Exception | None:
             return exceptions.ValidationError({"reason": [str(error)]})
         case BadSubscription():
             return exceptions.ValidationError({"url": [str(error)]})
+        case Pinned():
+            return Conflict("This memory is pinned. To delete it nevertheless, say force=true and a reason.", code="pinned")
         case UidTaken():
             return Conflict("Another item has this id already.", code="id_taken")
         case Suppressed():

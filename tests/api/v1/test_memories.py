@@ -3,9 +3,10 @@ from uuid import UUID, uuid4
 import pytest
 
 from memadmin.access.scopes import Scope
+from memadmin.api.v1 import memories
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditPayload
-from memadmin.store import configuration
+from memadmin.store import configuration, pinning
 from memadmin.store.intake import Source
 from memadmin.store.models import HistoryEntry, ItemType, LongTermMemory, Pin
 from tests.api.v1.calls import caller_of, problem, said
@@ -143,6 +144,15 @@ def test_a_pinned_memory_is_deleted_with_force_and_a_reason_only(api, container)
     entry = AuditEntry.objects.get(action=Action.ITEM_DELETED)
     assert "wrong person" in AuditPayload.objects.get(seq=entry.seq, stream=entry.stream).body
     assert problem(api.call("DELETE", path))[0] == 404
+
+
+def test_a_pin_that_comes_while_a_deletion_is_under_way_counts(api, container, monkeypatch):
+    memory = make_memory(container, "allergy", owner="ana")
+    monkeypatch.setattr(memories, "memory_of", lambda *_: memory)  # as it was read
+    pinning.pin(LongTermMemory.objects.get(), reason="asked for", actor=ACTOR, now=NOON)
+
+    assert problem(api.call("DELETE", f"{ONE}/memories/{memory.uid}"))[:2] == (409, "pinned")
+    assert LongTermMemory.objects.get().pinned
 
 
 def test_a_held_memory_is_not_deleted(api, container):
