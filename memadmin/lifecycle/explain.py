@@ -1,7 +1,8 @@
-"""Where one memory stands against its policy: what a person asks before they pin."""
+"""Where memories stand against their policy: what a person asks before they pin."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -38,22 +39,37 @@ def facts_of(memory: LongTermMemory) -> MemoryFacts:
 
 def reasons_now(item: Session | LongTermMemory, subject: Subject, policy: RetentionPolicy, *, now: datetime) -> tuple[Reason, ...]:
     """Return why the policy would evict this very item now; nothing means that it stays. Its meaning is that of a run's selection."""
-    kind = ItemKind.SESSION if isinstance(item, Session) else ItemKind.LONG_TERM
+    return reasons_of([item], subject, policy, now=now)[item.pk]
+
+
+def reasons_of(
+    items: Sequence[Session | LongTermMemory], subject: Subject, policy: RetentionPolicy, *, now: datetime
+) -> dict[int, tuple[Reason, ...]]:
+    """Like `reasons_now`, by key, for several items of one user and one type: the user is ranked once, not for each."""
+    found: dict[int, tuple[Reason, ...]] = dict.fromkeys((item.pk for item in items), ())
+    if not items:
+        return found
+    kind = ItemKind.SESSION if isinstance(items[0], Session) else ItemKind.LONG_TERM
     source, rule = SOURCES[kind], policy.relevance if kind == ItemKind.LONG_TERM else None
     cut = cut_of(subject.container, source, policy.rule(kind.memory_type), now=now)
     conditions = [(Reason.AGE, cut.aged), (Reason.COUNT, cut.counted), (Reason.TTL, expired_sql(rule, now=now))]
     tests = ", ".join(f"({condition}) IS TRUE" for _, condition in conditions)
-    row = _row(f"SELECT {tests} FROM {source.table} m WHERE m.id = {item.pk} AND {source.exposed}")
-    if row is None:  # pinned, held, or gone
-        return ()
-    condemned = tuple(reason for (reason, _), holds in zip(conditions, row, strict=True) if holds)
-    if condemned or rule is None or not _reaches_a_cap(subject, rule):
-        return condemned
-    ranked = _ranked(subject, rule, cut, now=now)
-    remaining, weight = _row(f"SELECT r.remaining, r.weight FROM ({ranked}) r WHERE r.item_id = {item.pk}") or (0, 0)
+    judged = _rows(f"SELECT m.id, {tests} FROM {source.table} m WHERE {_among('m.id', found)} AND {source.exposed}")
+    for key, *holds in judged:  # not those that are pinned, held, or gone
+        found[key] = tuple(reason for (reason, _), it_holds in zip(conditions, holds, strict=True) if it_holds)
+    spared = {key for key, *_ in judged if not found[key]}
+    if rule is None or not spared or not _reaches_a_cap(subject, rule):
+        return found
+    ranked, tokens = _ranked(subject, rule, cut, now=now), {item.pk: item.tokens for item in items if isinstance(item, LongTermMemory)}
+    for key, remaining, weight in _rows(f"SELECT r.item_id, r.remaining, r.weight FROM ({ranked}) r WHERE {_among('r.item_id', spared)}"):
+        found[key] = _over_caps(rule, tokens[key], remaining=remaining, weight=weight)
+    return found
+
+
+def _over_caps(rule: RelevanceRule, tokens: int, *, remaining: int, weight: int) -> tuple[Reason, ...]:
     over = [(Reason.MAX_RECORDS, remaining, rule.max_records), (Reason.MAX_TOKENS, weight, rule.max_tokens)]
     beyond = tuple(reason for reason, held, limit in over if limit is not None and held > limit)
-    is_oversized = isinstance(item, LongTermMemory) and rule.max_tokens is not None and item.tokens > rule.max_tokens
+    is_oversized = rule.max_tokens is not None and tokens > rule.max_tokens
     return (Reason.OVERSIZED, *beyond) if beyond and is_oversized else beyond
 
 
@@ -94,7 +110,15 @@ def _reaches_a_cap(subject: Subject, rule: RelevanceRule) -> bool:
     return records or (rule.max_tokens is not None and subject.tokens >= rule.max_tokens)
 
 
+def _among(column: str, keys: Iterable[int]) -> str:
+    return f"{column} IN ({', '.join(map(str, keys))})"
+
+
 def _row(sql: str) -> Any:
+    return _rows(sql)[0]
+
+
+def _rows(sql: str) -> list[Any]:
     with connection.cursor() as cursor:
         cursor.execute(sql)
-        return cursor.fetchone()
+        return list(cursor.fetchall())

@@ -65,7 +65,7 @@ class Runs(ApiView):
     def get(self, request: Request, cid: str) -> Response:
         """List the previews and runs of a container, the newest first."""
         container, query = whole_container(request, cid), valid(inputs.ListQuery, request.query_params)
-        rows = Run.objects.of_container(container).select_related("container", "policy_version")
+        rows = Run.objects.of_container(container).select_related("container", "policy_version", "approval")
         page = paging.by_id(rows, query, descending=True, id_field="number")
         return paging.listed(paging.in_order(rows, page), page, rendering.run)
 
@@ -91,7 +91,7 @@ class Runs(ApiView):
 
 def run_of(request: Request, number: int) -> Run:
     """Return a run of a container that the token may use. Raises NotFound and PermissionDenied."""
-    rows = Run.objects.of_containers(visible_containers(principal_of(request))).select_related("container", "policy_version")
+    rows = Run.objects.of_containers(visible_containers(principal_of(request))).select_related("container", "policy_version", "approval")
     run: Run | None = rows.filter(pk=number).first() if number < 2**63 else None
     if run is None:
         raise exceptions.NotFound

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,8 +13,8 @@ from memadmin.lifecycle.models import Approval, ItemKind, Run, RunVictim
 from memadmin.store import policies
 from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Pin, PolicyVersion, Provenance, Subject
 from retention import scoring
-from retention.policy import RetentionPolicy
 from retention.rules import RelevanceRule
+from retention.victims import Reason
 
 USER_COUNTERS = ("sessions", "working", "messages", "long_term", "pinned_long_term", "tokens", "history", "archived")
 MEMORY_COLUMNS = (
@@ -37,22 +37,20 @@ def memory_detail(row: LongTermMemory, *, now: datetime) -> dict[str, Any]:
     return {**explained([row], row.subject, now=now)[0], "pin": pin(found), "sources": came_from}
 
 
-def explained(rows: Iterable[LongTermMemory], subject: Subject, *, now: datetime) -> list[dict[str, Any]]:
+def explained(rows: Sequence[LongTermMemory], subject: Subject, *, now: datetime) -> list[dict[str, Any]]:
     """Return memories of one user, each with its score added up and what the policy in force would do with it now."""
     policy = policies.current(subject.container)
     rule = (policy.relevance if policy else None) or RelevanceRule()
     line = explain.cut_line(subject, policy, now=now) if policy else None
-    return [{**memory(row), "explanation": _explanation(row, subject, policy, rule, line, now=now)} for row in rows]
+    reasons = explain.reasons_of(rows, subject, policy, now=now) if policy else {}
+    return [{**memory(row), "explanation": _explanation(row, rule, line, reasons.get(row.pk, ()), now=now)} for row in rows]
 
 
-def _explanation(
-    row: LongTermMemory, subject: Subject, policy: RetentionPolicy | None, rule: RelevanceRule, line: int | None, *, now: datetime
-) -> dict[str, Any]:
+def _explanation(row: LongTermMemory, rule: RelevanceRule, line: int | None, reasons: Iterable[Reason], *, now: datetime) -> dict[str, Any]:
     facts = explain.facts_of(row)
     score = scoring.score(facts, weights=rule.weights, half_life=rule.half_life, now=now)
     terms = [{"name": term.name, "raw": term.raw, "weight": term.weight, "points": term.points} for term in score.terms]
     below = explain.falls_below(facts, line, rule, now=now) if line is not None and not (row.pinned or row.held) else None
-    reasons = explain.reasons_now(row, subject, policy, now=now) if policy else ()
     return {
         "score": score.millionths / MILLION,
         "terms": terms,
@@ -118,7 +116,7 @@ def policy_version(row: PolicyVersion) -> dict[str, Any]:
 
 
 def approval(row: Run) -> dict[str, Any] | None:
-    asked = Approval.objects.filter(run=row).first()
+    asked: Approval | None = getattr(row, "approval", None)  # lists bring it along
     columns = ("verdict", "items", "digest", "asked_at", "expires_at", "decided_at", "reason")
     return None if asked is None else {name: getattr(asked, name) for name in columns}
 

@@ -155,6 +155,18 @@ def test_a_pin_that_comes_while_a_deletion_is_under_way_counts(api, container, m
     assert LongTermMemory.objects.get().pinned
 
 
+@pytest.mark.parametrize("cap", [{"max_records": 5}, {"max_records": 1000}])
+def test_a_longer_list_takes_no_more_queries(api, django_assert_max_num_queries, cap):
+    container = governed(a_policy(relevance=cap), external_id="c1", owner={"name": "ana"})
+    store(container, *(a_memory(f"m{number}", owner="ana") for number in range(40)))
+
+    with django_assert_max_num_queries(20):
+        found = said(api.get(f"{ONE}/memories?user_id=ann&limit=40"))
+
+    going = [item for item in found["items"] if item["explanation"]["reasons"]]
+    assert len(going) == max(0, 40 - cap["max_records"])
+
+
 def test_a_held_memory_is_not_deleted(api, container):
     memory = make_memory(container, owner="ana")
     LongTermMemory.objects.update(held=True)
