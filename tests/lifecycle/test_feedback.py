@@ -1,13 +1,14 @@
 from uuid import uuid4
 
 import pytest
+from django.db.models import F
 
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditPayload
 from memadmin.lifecycle import feedback, suspects
 from memadmin.lifecycle.feedback import BadReport, NotEvicted, NotOpen, Report, match, record, reopen, set_aside
 from memadmin.lifecycle.forgetting import by_day, by_version
-from memadmin.lifecycle.models import Run, RunState
+from memadmin.lifecycle.models import Run, RunRange, RunState
 from memadmin.lifecycle.suspects import suspects_of
 from memadmin.store import archive
 from memadmin.store.models import Archived, Container, Feedback, FeedbackKind, FeedbackState, HistoryEntry, LongTermMemory, Subject
@@ -247,8 +248,19 @@ def test_what_a_run_named_and_did_not_come_to_is_no_suspect(container):
     run = evict(container)
     remove_archived(list(Archived.objects.values_list("id", flat=True)))
     Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED, cursor=1, removed=1, kept=0)
+    RunRange.objects.filter(run=run).update(cursor=F("first"))
 
     assert len(suspects_of(report(container)).found) == 1
+
+
+def test_of_very_many_that_only_runs_remember_the_latest_are_compared(container, monkeypatch):
+    evict(container)
+    make_memory(container, "newer", days_old=90)
+    newest = evict(container)
+    remove_archived(list(Archived.objects.values_list("id", flat=True)))
+    monkeypatch.setattr(suspects, "COMPARED", 1)
+
+    assert newest.number in {suspect.run_number for suspect in suspects_of(report(container)).found}
 
 
 def test_the_lists_of_runs_are_looked_through_from_the_newest_up_to_a_number_of_victims(container, monkeypatch):

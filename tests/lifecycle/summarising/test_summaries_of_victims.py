@@ -36,6 +36,19 @@ def test_a53_a_cluster_becomes_one_summary_with_provenance_to_every_source(model
     assert_store_agrees()
 
 
+def test_what_goes_by_way_of_a_summary_has_been_dealt_with_once_the_run_came_to_it(model):
+    container = a_container()
+    fill(container)
+    run = preview(container)
+    victims = RunVictim.objects.of_run(run)
+
+    assert not victims.dealt_with().exists()
+    carry_out(run)
+
+    assert set(victims.dealt_with()) == set(victims.all())
+    assert run.removed == run.planned == 4
+
+
 def test_a53_a_single_memory_is_never_summarised(model):
     container = a_container(at_least=2)
     fill(container, texts=HOURS[:1])
