@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
-from django.db import connection
+from django.db import connection, transaction
 
 LIVE, INDEXES, PAGES = "L1", "L2", "L3"
 
@@ -31,7 +32,27 @@ def forget(tables: Iterable[str]) -> str:
     with connection.cursor() as cursor:
         for table in sorted(set(tables)):
             cursor.execute(f"VACUUM (ANALYZE) {connection.ops.quote_name(table)}")
+            _drop_statistics_of_nothing(cursor, table)
     return promised()
+
+
+def _drop_statistics_of_nothing(cursor: Any, table: str) -> None:
+    """ANALYZE leaves the old values of a table that has no rows any more. Giving a column its own type again drops them.
+
+    The lock that no row may be added under is waited for, not long: then the execution tries again.
+    """
+    name = connection.ops.quote_name(table)
+    with transaction.atomic():
+        cursor.execute("SET LOCAL lock_timeout = '5s'")
+        cursor.execute(
+            "SELECT a.attname, format_type(a.atttypid, a.atttypmod) FROM pg_attribute a JOIN pg_stats s ON s.attname = a.attname "
+            "WHERE s.schemaname = current_schema() AND s.tablename = %s AND a.attrelid = %s::regclass AND a.atttypid IN "
+            "('text'::regtype, 'varchar'::regtype, 'jsonb'::regtype, 'bytea'::regtype) "
+            f"AND NOT EXISTS (SELECT 1 FROM {name}) ORDER BY a.attnum",
+            [table, name],
+        )
+        for column, declared in cursor.fetchall():
+            cursor.execute(f"ALTER TABLE {name} ALTER COLUMN {connection.ops.quote_name(column)} TYPE {declared}")
 
 
 def _cut_journal() -> None:
