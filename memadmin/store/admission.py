@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
@@ -64,6 +64,14 @@ def keep(container: Container, found: Sorted, *, actor: str, now: datetime) -> N
         quarantine.set_aside(container, found.aside, actor=actor, now=now)
     if found.marked:
         quarantine.mark(container, found.marked, actor=actor, now=now)
+
+
+def check_words(container: Container, texts: Iterable[str], *, now: datetime) -> None:
+    """Raise Suppressed where a change would bring back what was erased: of a row that is there nothing can be set aside."""
+    if suppression.texts_here(container).exists():
+        verdicts = suppression.text_verdicts(container, set(texts), now=now)
+        if any(verdict.mode is not Mode.FLAG for verdict in verdicts.values()):
+            raise Suppressed
 
 
 def uid_of(container: Container, item: Incoming) -> uuid.UUID:

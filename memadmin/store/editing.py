@@ -1,6 +1,7 @@
 """The verbs of change: fields of one row get other values, its revision moves, counters and history follow.
 
-`last_updated_at` moves with content only, so that a tag or a pin does not make a memory young again.
+`last_updated_at` moves with content only, so that a tag or a pin does not make a memory young again. Words that were erased on request
+are not taken by a change either: each verb raises Suppressed for them, and Restricted for a row that is kept as it is.
 """
 
 from __future__ import annotations
@@ -14,11 +15,12 @@ from django.db.models import F
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.store import counters, embeddings, ingest, tokens
+from memadmin.store import admission, counters, embeddings, ingest, tokens
 from memadmin.store.held_copies import Restricted
 from memadmin.store.intake import IncomingHistory
 from memadmin.store.models import Container, HistoryAction, ItemType, LongTermMemory, Session, WorkingMemory
 from memadmin.store.models.memories import Item
+from memadmin.store.said import texts_of
 
 SESSION_FIELDS = ("summary", "metadata", "agents", "additional_info")
 WORKING_FIELDS = ("messages", "binary_data", "structured_data", "structured_data_blob", "metadata", "tags")
@@ -100,12 +102,19 @@ def _write(row: models.Model, values: dict[str, Any], *, now: datetime, always_y
     if always_young or CONTENT & values.keys():
         values = {**values, "last_updated_at": now}
     rows = type(row)._default_manager.filter(pk=row.pk)
+    if isinstance(row, Item) and (words := _words(values)):
+        admission.check_words(row.container, words, now=now)
     open_rows = rows.filter(restricted=False) if isinstance(row, Item) else rows
     if not open_rows.update(**values, revision=F("revision") + 1):
         if rows.exists():
             raise Restricted("This is restricted: it is kept as it is until the restriction is lifted.")
         raise Gone("This is not in the store any more.")
     row.refresh_from_db(fields=[*values, "revision"])
+
+
+def _words(values: Changes) -> list[str]:
+    said = [values[name] for name in ("text", "summary") if values.get(name)]
+    return said + (list(texts_of(values["messages"])) if "messages" in values else [])
 
 
 def _move(item: Item, **amounts: int) -> None:

@@ -1,10 +1,12 @@
 import pytest
 
 from memadmin.audit.models import AuditEntry
-from memadmin.store import editing
+from memadmin.store import editing, suppression
 from memadmin.store.check import check
-from memadmin.store.models import HistoryEntry, LongTermMemory, WorkingMemory
-from tests.factories import ACTOR, NOON, a_message, days, make_container, make_memory, make_session, store, subject_of
+from memadmin.store.models import HistoryEntry, LongTermMemory, Mode, Returned, Session, WorkingMemory
+from memadmin.store.opening import Suppressed
+from memadmin.store.suppression import Terms
+from tests.factories import ACTOR, NOON, a_memory, a_message, a_session, days, make_container, make_memory, make_session, store, subject_of
 
 pytestmark = pytest.mark.django_db
 LATER = NOON + days(1)
@@ -21,6 +23,42 @@ def test_only_the_summary_makes_a_session_young(changes, moved):
     assert session.last_updated_at == (LATER if moved else before)
     assert session.revision == 2
     assert {name: getattr(session, name) for name in changes} == changes
+
+
+@pytest.mark.parametrize("mode", [Mode.BLOCK, Mode.QUARANTINE])
+@pytest.mark.parametrize("history", [True, False])
+def test_no_change_brings_erased_words_back(settings, tmp_path, mode, history):
+    settings.SUPPRESSION_KEYS = str(tmp_path / "keys.json")
+    container = make_container(history_enabled=history)
+    store(container, a_memory("x"), a_session("s1", summary="x"), a_message("x"))
+    terms = {"terms": Terms(mode=mode), "request_ref": "erasure/1", "actor": ACTOR, "now": NOON}
+    suppression.suppress_texts(["likes tea"], container=container, **terms)
+    memory, session, working = LongTermMemory.objects.get(), Session.objects.get(external_id="s1"), WorkingMemory.objects.get()
+
+    with pytest.raises(Suppressed):
+        editing.edit_memory(memory, {"text": "likes tea"}, actor=ACTOR, now=LATER)
+    with pytest.raises(Suppressed):
+        editing.edit_session(session, {"summary": "likes tea"}, actor=ACTOR, now=LATER)
+    with pytest.raises(Suppressed):
+        editing.edit_working(working, {"messages": [{"role": "user", "content": "likes tea"}]}, actor=ACTOR, now=LATER)
+
+    for row in (memory, session, working):
+        row.refresh_from_db()
+        assert row.revision == 1 or row is session  # a message has moved its session
+    editing.edit_memory(memory, {"text": "likes coffee"}, actor=ACTOR, now=LATER)
+    assert list(check()) == []
+
+
+def test_erased_words_that_are_let_in_again_may_come_with_a_change(settings, tmp_path):
+    settings.SUPPRESSION_KEYS = str(tmp_path / "keys.json")
+    container = make_container()
+    memory = make_memory(container, "x")
+    terms = {"terms": Terms(mode=Mode.FLAG), "request_ref": "erasure/1", "actor": ACTOR, "now": NOON}
+    suppression.suppress_texts(["likes tea"], container=container, **terms)
+
+    editing.edit_memory(memory, {"text": "likes tea"}, actor=ACTOR, now=LATER)
+
+    assert (memory.text, Returned.objects.count()) == ("likes tea", 1)
 
 
 def test_other_messages_are_counted_anew():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
 from django.db import transaction
@@ -13,6 +14,7 @@ from memadmin.llm.client import BadAnswer, chat
 from memadmin.llm.endpoints import chat_endpoint
 from memadmin.store import counters, editing
 from memadmin.store.models import ItemType, Session, WorkingMemory
+from memadmin.store.opening import Suppressed
 from memadmin.store.text import clean
 
 SUMMARISE = "summarise"
@@ -49,4 +51,5 @@ def _keep(session: Session, text: str, *, now: datetime) -> None:
     counters.lock([session.subject_id])
     same = Session.objects.filter(pk=session.pk, summary__isnull=True, restricted=False, subject__epoch=session.subject.epoch)
     if same.exists():
-        editing.edit_session(session, {"summary": text}, actor=ACTOR, now=now)
+        with suppress(Suppressed):  # the model said again what was erased: the session stays without a summary
+            editing.edit_session(session, {"summary": text}, actor=ACTOR, now=now)
