@@ -67,8 +67,11 @@ class VictimQuerySet(models.QuerySet[Any]):
 
     def dealt_with(self) -> Self:
         """Those that the run has come to: evicted, or passed over."""
-        of_run = "SELECT 1 FROM lifecycle_runrange r WHERE r.run_id = lifecycle_runvictim.run_id"
-        reached = f"EXISTS ({of_run} AND lifecycle_runvictim.seq BETWEEN r.first AND r.cursor)"
+        in_range = "SELECT 1 FROM lifecycle_runrange r WHERE r.run_id = v.run_id AND v.seq BETWEEN r.first AND r.cursor"
+        in_cluster = (
+            "SELECT 1 FROM lifecycle_runcluster c WHERE c.run_id = v.run_id AND c.state <> 'planned' AND v.seq BETWEEN c.first AND c.room"
+        )
+        reached = f"(EXISTS ({in_range}) OR EXISTS ({in_cluster}))".replace("v.", "lifecycle_runvictim.")
         return self.filter(RawSQL(reached, [], output_field=models.BooleanField()))
 
     def with_item_ids(self, ids: Iterable[int]) -> Self:

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVictim
+from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunVictim
 from memadmin.store.archive import unpack
 from memadmin.store.models import Archived, Feedback, HistoryEntry, ItemType, LongTermMemory, Session, Subject
 from memadmin.store.words import words_of
@@ -112,19 +112,15 @@ def _under(suspect: Suspect, run: Run | None) -> Suspect:
 def _of_runs(subject: Subject, *, before: datetime | None = None, uid: UUID | None = None) -> list[Suspect]:
     """Return what runs took of the user and the archive does not have: its time is over, or it was never kept there."""
     runs = _runs_that_took(subject, before=before)
-    victims = RunVictim.objects.filter(run__in=runs, subject=subject, item_kind__in=KINDS)
+    victims = RunVictim.objects.filter(run__in=runs, subject=subject, item_kind__in=KINDS).dealt_with()
     victims = victims if uid is None else victims.filter(item_uid=uid)
-    latest = {victim.item_uid: victim for victim in victims.order_by("run_id")[: COMPARED * 2]}
+    newest = list(victims.order_by("-run_id", "seq")[: COMPARED * 2])
+    latest = {victim.item_uid: victim for victim in reversed(newest)}
     gone = {key: latest[key] for key in _gone(latest)}
     kept = _kept(gone.values())
     texts = _last_words(subject, gone)
-    taken = [victim for victim in gone.values() if (victim.run_id, victim.seq) not in kept and _was_reached(victim, runs[victim.run_id])]
+    taken = [victim for victim in gone.values() if (victim.run_id, victim.seq) not in kept]
     return [_of_victim(victim, runs[victim.run_id], texts.get(victim.item_uid)) for victim in taken]
-
-
-def _was_reached(victim: RunVictim, run: Run) -> bool:
-    """A run that was called off has not come to all that it names."""
-    return run.state == RunState.FINISHED or victim.seq <= run.cursor
 
 
 def _runs_that_took(subject: Subject, *, before: datetime | None) -> dict[int, Run]:
