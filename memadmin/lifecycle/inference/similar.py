@@ -20,8 +20,8 @@ def similar_memories(working: WorkingMemory, strategy: Strategy, facts: Sequence
         .filter(strategy_id=strategy.id, owner=working.owner, restricted=False)
         .order_by("-id")[:LOOKED_AT]
     )
-    wanted = [_grams(fact) for fact in facts]
-    likeness = {memory: max(_likeness(_grams(memory.text), grams) for grams in wanted) for memory in newest if _is_of(memory, scope)}
+    wanted = [grams(fact) for fact in facts]
+    likeness = {memory: max(shared(grams(memory.text), fact) for fact in wanted) for memory in newest if _is_of(memory, scope)}
     alike = [memory for memory, share in likeness.items() if share > 0]
     return sorted(alike, key=lambda memory: (-likeness[memory], memory.pk))[:SHOWN]
 
@@ -30,12 +30,12 @@ def _is_of(memory: LongTermMemory, scope: Mapping[str, Any]) -> bool:
     return bool(memory.namespace == scope)
 
 
-def _grams(text: str) -> frozenset[str]:
-    """Three letters in a row, which serves scripts with and without blanks."""
+def grams(text: str) -> frozenset[str]:
+    """Return a text's letters in threes, which serves scripts with and without blanks."""
     folded = " ".join(text.casefold().split())
     return frozenset(folded[at : at + 3] for at in range(max(len(folded) - 2, 1)))
 
 
-def _likeness(one: frozenset[str], other: frozenset[str]) -> float:
+def shared(one: frozenset[str], other: frozenset[str]) -> float:
     """Return the shared part of both, 0 to 1 (Jaccard's index)."""
     return len(one & other) / len(one | other)

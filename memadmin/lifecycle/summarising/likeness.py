@@ -6,6 +6,7 @@ import math
 from array import array
 from dataclasses import dataclass
 
+from memadmin.lifecycle.inference.similar import grams, shared
 from memadmin.store.embeddings import unpacked
 from memadmin.store.models import LongTermMemory
 
@@ -26,23 +27,17 @@ class Profile:
     @classmethod
     def of(cls, memory: LongTermMemory) -> Profile:
         vector = unpacked(memory.embedding) if memory.embedding and memory.embedding_model else None
-        return cls(_grams(memory.text[:READ]), memory.embedding_model, vector)
+        return cls(grams(memory.text[:READ]), memory.embedding_model, vector)
 
 
 def likeness(one: Profile, other: Profile) -> float:
     """Return 0..1, ALIKE or more for memories of one matter."""
     if one.vector is not None and other.vector is not None and one.model == other.model and len(one.vector) == len(other.vector):
         return _scaled(math.fsum(a * b for a, b in zip(one.vector, other.vector, strict=True)), NEAR)
-    return _scaled(len(one.grams & other.grams) / len(one.grams | other.grams), SHARED)
+    return _scaled(shared(one.grams, other.grams), SHARED)
 
 
 def _scaled(share: float, line: float) -> float:
     """Bring a measure to the scale on which ALIKE is the line."""
     share = min(max(share, 0.0), 1.0)
     return ALIKE * share / line if share < line else ALIKE + (1 - ALIKE) * (share - line) / (1 - line)
-
-
-def _grams(text: str) -> frozenset[str]:
-    """Three letters in a row, which serves scripts with and without blanks."""
-    folded = " ".join(text.casefold().split())
-    return frozenset(folded[at : at + 3] for at in range(max(len(folded) - 2, 1)))
