@@ -92,10 +92,9 @@ def exist(container_ids: list[int]) -> bool:
 
 def outlook(container: Container, group: Group, *, now: datetime) -> Outlook:
     """Return when the rows of a group go, or what keeps them."""
-    policy = policies.current(container)
-    terms = housekeeping.terms_of(container, policy or housekeeping.NO_POLICY)
     if group is Group.ATTRIBUTED:
         return Outlook("They stay: they name a user or an agent, and no rule takes them.")
+    terms = housekeeping.terms_of(container, policies.current(container) or housekeeping.NO_POLICY)
     blocked = why_nothing_runs(container)
     if group is Group.EXPIRING and terms.ttl is None:
         return Outlook("They stay: no age is set for working memories of containers without sessions (working_memory_ttl_days).")

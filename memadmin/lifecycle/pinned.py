@@ -19,7 +19,7 @@ from memadmin.lifecycle.models import ItemKind
 from memadmin.lifecycle.second_person import Bounds, is_active
 from memadmin.lifecycle.selection import expired_sql
 from memadmin.store import policies
-from memadmin.store.models import Container, ItemType, LongTermMemory, Pin, Session, Subject
+from memadmin.store.models import Container, ItemType, LongTermMemory, Pin, PolicyStatus, PolicyVersion, Session, Subject
 from memadmin.store.querysets import PinQuerySet
 from memadmin.store.scoring import micros_sql
 from retention.rules import RetentionPolicy
@@ -64,7 +64,8 @@ class PinFilter:
 
 def policies_of(containers: Iterable[Container]) -> dict[int, RetentionPolicy]:
     """Return the policy in force of each container that has one."""
-    return {container.pk: policy for container in containers if (policy := policies.current(container)) is not None}
+    versions = PolicyVersion.objects.filter(container__in=[container.pk for container in containers], status=PolicyStatus.PUBLISHED)
+    return {version.container_id: policy for version in versions if (policy := policies.readable(version)) is not None}
 
 
 def matching(pins: PinQuerySet, wanted: PinFilter, in_force: Policies, *, now: datetime) -> PinQuerySet:

@@ -30,7 +30,7 @@ from memadmin.store import policies
 from memadmin.store.lowest import Lowest, lowest
 from memadmin.store.models import Container, LongTermMemory, Subject
 from memadmin.store.paging import InvalidPlace
-from retention.rules import RelevanceRule
+from retention.rules import RelevanceRule, RetentionPolicy
 from retention.scoring import score
 
 BEGINNING = 400  # characters of a text
@@ -71,12 +71,11 @@ class Place:
 def container_at_risk(request: PersonRequest, uid: UUID) -> HttpResponse:
     container = get_container(request.user, uid)
     policy = policies.current(container)
-    rule = (policy.relevance if policy else None) or RelevanceRule()
-    now, place = _moment(request), _place(request)
+    rule, now, place = _rule(policy), _moment(request), _place(request)
     found = lowest(container, rule, now=now, count=PAGE_SIZE + 1, behind=place.row if place else None)
     context = {
         "container": container,
-        "rows": _shown(container, found[:PAGE_SIZE], rule, now=now, may_read=request.user.may(Right.MEMORY_READ_TEXT)),
+        "rows": _shown(container, found[:PAGE_SIZE], policy, now=now, may_read=request.user.may(Right.MEMORY_READ_TEXT)),
         "paging": _paging(request, container, found, place, now=now),
         "has_rule": policy is not None and policy.relevance is not None,
         "may_read": request.user.may(Right.MEMORY_READ_TEXT),
@@ -102,13 +101,19 @@ def _place(request: PersonRequest) -> Place | None:
         return None
 
 
-def _shown(container: Container, found: Sequence[Lowest], rule: RelevanceRule, *, now: datetime, may_read: bool) -> list[dict[str, Any]]:
+def _rule(policy: RetentionPolicy | None) -> RelevanceRule:
+    return (policy.relevance if policy else None) or RelevanceRule()
+
+
+def _shown(
+    container: Container, found: Sequence[Lowest], policy: RetentionPolicy | None, *, now: datetime, may_read: bool
+) -> list[dict[str, Any]]:
     """Return rows as the table shows them. One that has gone meanwhile is left out."""
     memories = LongTermMemory.objects.of_container(container).defer("text", "parts", "metadata", "tags", "namespace", "embedding")
     memories = memories.annotate(beginning=Left("text", BEGINNING)) if may_read else memories
     stored = memories.in_bulk([row.id for row in found])
     users = with_standing().in_bulk({memory.subject_id for memory in stored.values()})
-    policy = policies.current(container)
+    rule = _rule(policy)
     reasons = reasons_among(container, policy, list(stored.values()), now=now) if policy else {}
     rows = []
     for memory in (stored[row.id] for row in found if row.id in stored):

@@ -3,6 +3,8 @@ import re
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memadmin.access.roles import Role
@@ -11,7 +13,7 @@ from memadmin.store import pinning
 from memadmin.store.models import LongTermMemory, Pin, Session
 from tests.factories import ACTOR, NOON, a_memory, a_pin, make_container, make_session, store, subject_of
 from tests.people import HTMX, a_browser_of, auditor, editor, support
-from tests.runs import a_policy, assert_store_agrees, governed
+from tests.runs import a_policy, assert_store_agrees, governed, publish
 
 pytestmark = pytest.mark.django_db
 LIST, REVIEW = "/pins/", "/pins/review/"
@@ -243,3 +245,16 @@ def test_only_who_may_pin_reviews(container):
 
     assert answer.status_code == 403
     assert reverse("pages:pin-list") == LIST
+
+
+def test_the_register_costs_as_many_queries_for_many_containers_as_for_one(container):
+    client = support()
+    client.get(LIST)
+    with CaptureQueriesContext(connection) as one:
+        client.get(LIST)
+    for number in range(4):
+        publish(make_container(f"more {number}"), a_policy(relevance={"ttl_days": 365}))
+    with CaptureQueriesContext(connection) as five:
+        client.get(LIST)
+
+    assert len(five) == len(one)
