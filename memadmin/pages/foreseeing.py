@@ -75,7 +75,7 @@ def foresee(person: Person, changes: Mapping[str, Any], *, now: datetime) -> Out
 
 
 def would_go(container: Container, *, now: datetime) -> Totals | None:
-    """Return what the next run of a container would evict; None where its policy cannot be read."""
+    """Return what the next run of a container would evict; None where its policy cannot be read. Where none was set the defaults count."""
     policy: RetentionPolicy | None = policies.readable(policies.published(container))
     if container.policy_state == PolicyState.NEVER_SET:
         policy = defaults.default_policy() or housekeeping.NO_POLICY

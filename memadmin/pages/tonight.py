@@ -10,10 +10,10 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from memadmin.access.visibility import visible_containers
-from memadmin.lifecycle import housekeeping, nightly, planning
+from memadmin.lifecycle import nightly
+from memadmin.pages import foreseeing
 from memadmin.pages.htmx import PersonRequest
-from memadmin.store import defaults, policies
-from memadmin.store.models import Container, PolicyState
+from memadmin.store.models import Container
 
 LOOKED_AT = 10  # containers: looking at one costs what a preview costs
 
@@ -22,7 +22,8 @@ def confirm_tonight(request: PersonRequest, *, now: datetime) -> HttpResponse:
     """Render the question. It carries on what the form had: whether the person came from the settings."""
     due = nightly.due()
     seen = list(due.filter(pk__in=visible_containers(request.user)).order_by("id")[:LOOKED_AT])
-    would_go = {container: _would_go(container, now=now) for container in seen}
+    totals = {container: foreseeing.would_go(container, now=now) for container in seen}
+    would_go = {container: None if each is None else each.items for container, each in totals.items()}
     number = due.count()
     confirm = {
         "action": request.path,
@@ -35,14 +36,6 @@ def confirm_tonight(request: PersonRequest, *, now: datetime) -> HttpResponse:
         "danger": True,
     }
     return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Run the night's work now"})
-
-
-def _would_go(container: Container, *, now: datetime) -> int | None:
-    """Return how many items, or None where the policy cannot be read. Where none was set the defaults count, which the night gives."""
-    policy = policies.readable(policies.published(container))
-    if container.policy_state == PolicyState.NEVER_SET:
-        policy = defaults.default_policy() or housekeeping.NO_POLICY
-    return None if policy is None else planning.estimate(container, policy, now=now, limit=1).totals.items
 
 
 def _containers(number: int) -> str:
