@@ -28,6 +28,7 @@ from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.messages import beginning_of
 from memadmin.pages.standing import NIGHTLY
 from memadmin.pages.victims import BEGINNING
+from memadmin.pages.wording import working_memories
 from memadmin.store import policies
 from memadmin.store.consenting import AsItIs, let_unattributed_go
 from memadmin.store.models import Container, WorkingMemory
@@ -115,11 +116,12 @@ def _confirm(request: PersonRequest, container: Container, *, now: datetime) -> 
     totals = _if_agreed(container, now=now)
     at = schedules.next_run(NIGHTLY, now=now)
     foreseen = foresee(container, totals)
+    named = working_memories(tally.rows if tally else 0)
     would = totals.of(MemoryType.WORKING).by_reason.get(Reason.UNATTRIBUTED, 0)
     confirm = {
         "action": request.path,
         "verb": "Let runs delete them",
-        "consequence": f"Of {_counted(tally.rows if tally else 0)} that name no session, user or agent, {would:,} would go at a run now.",
+        "consequence": f"Of {named} that name no session, user or agent, {would:,} would go at a run now.",
         "warnings": [foreseen.text] if foreseen else [],
         "keeps": [
             "They have no copy in the archive: what a run deletes is gone for good.",
@@ -139,10 +141,6 @@ def _if_agreed(container: Container, *, now: datetime) -> Totals:
     trial = Container.objects.get(pk=container.pk)
     trial.removes_unattributed = True  # never saved
     return planning.estimate(trial, policies.current(container) or housekeeping.NO_POLICY, now=now).totals
-
-
-def _counted(number: int) -> str:
-    return "1 working memory" if number == 1 else f"{number:,} working memories"
 
 
 def _address(container: Container) -> str:

@@ -18,6 +18,7 @@ from memadmin.jobs import heartbeat, schedules
 from memadmin.jobs.models import Job, JobState, Schedule
 from memadmin.lifecycle import lost, second_person
 from memadmin.lifecycle.models import Run, RunState
+from memadmin.lifecycle.querysets import RunQuerySet
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.seconding import waiting_for
@@ -121,12 +122,16 @@ def _named(version: PolicyVersion) -> str:
 def _latest_ended(person: Person) -> list[Run]:
     """Return the latest run of each container that has come to its end."""
     ended = Run.objects.of_containers(visible_containers(person)).ended()
-    latest = ended.values("container").annotate(newest=Max("number")).values("newest")
-    return list(Run.objects.filter(number__in=latest).only("outcome"))
+    return list(_newest_of_each(ended).only("outcome"))
 
 
 def _past_limit(person: Person) -> int:
     """How much is kept by a pin or a hold alone: an old pin that nobody remembers shows up here."""
     seen = Run.objects.of_containers(visible_containers(person)).exclude(state__in=[RunState.PLANNING, RunState.DISCARDED])
-    latest = seen.values("container").annotate(newest=Max("number")).values("newest")
-    return sum(run.summary.exempt_past_limit for run in Run.objects.filter(number__in=latest).only("totals"))
+    return sum(run.summary.exempt_past_limit for run in _newest_of_each(seen).only("totals"))
+
+
+def _newest_of_each(runs: RunQuerySet) -> RunQuerySet:
+    """Return the latest of these runs of each container."""
+    newest = runs.values("container").annotate(newest=Max("number")).values("newest")
+    return Run.objects.filter(number__in=newest)

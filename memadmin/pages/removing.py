@@ -19,6 +19,7 @@ from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_memories, visible_sessions
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, leave_to, notice, problem, wants_part
+from memadmin.pages.wording import working_memories
 from memadmin.store import deleting
 from memadmin.store.models import LongTermMemory, Session, WorkingMemory
 from memadmin.store.text import clean
@@ -119,9 +120,5 @@ def _question(request: PersonRequest, item: Session | LongTermMemory, form: Dele
 def _along(gone: int, left: int) -> str:
     if gone:
         kept = f"; {left:,} {'is held and stays' if left == 1 else 'are held and stay'}" if left else ""
-        return f", with {_counted(gone)} of it{kept}"
-    return f". {_counted(left).capitalize()} of it {'stays' if left == 1 else 'stay'} without it" if left else ""
-
-
-def _counted(number: int) -> str:
-    return "1 working memory" if number == 1 else f"{number:,} working memories"
+        return f", with {working_memories(gone)} of it{kept}"
+    return f". {working_memories(left).capitalize()} of it {'stays' if left == 1 else 'stay'} without it" if left else ""

@@ -114,6 +114,10 @@ def days_in_words(length: timedelta) -> str:
     return "1 day" if length.days == 1 else f"{length.days:,} days"
 
 
+def working_memories(number: int) -> str:
+    return "1 working memory" if number == 1 else f"{number:,} working memories"
+
+
 def changes_between(old: RetentionPolicy | None, new: RetentionPolicy) -> list[str]:
     """Return the sentences that a new policy says and the old one does not."""
     before = set(sentences_of(old)) if old else set()
