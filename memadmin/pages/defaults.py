@@ -20,6 +20,7 @@ from memadmin.lifecycle import planning, second_person
 from memadmin.lifecycle.nightly import may_evict
 from memadmin.pages import wording
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import address_without_token
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.store import configuration, defaults
 from memadmin.store.configuration import REGISTRY, InvalidSetting
@@ -82,6 +83,8 @@ class DefaultsForm(forms.Form):
 @may("policy.view")
 def default_policy(request: PersonRequest) -> HttpResponse:
     """The page; with a form in the address also what those defaults would do, which is not stored."""
+    if tidied := address_without_token(request):
+        return redirect(tidied)
     asked = request.user.may(Right.SETTING_CHANGE) and any(key in request.GET or f"{key}_none" in request.GET for key in LABELS)
     return _page(request, DefaultsForm(request.GET) if asked else DefaultsForm.of(configuration.values()))
 
@@ -96,15 +99,17 @@ def default_policy_change(request: PersonRequest) -> HttpResponse:
     if request.POST.get("sure") != "yes" and may_evict() and (rows := [row for row in _stamped(request, form.values)[0] if row["items"]]):
         return _ask(request, form, rows)
     with transaction.atomic():
+        standing = configuration.values()
         for key, value in form.values.items():
-            if value != configuration.value(key):
+            if value != standing[key]:
                 configuration.change(key, value, actor=actor, now=now)
     notice(request, "The defaults are changed. Containers that have a policy keep it.")
     return redirect("pages:default-policy")
 
 
 def _page(request: PersonRequest, form: DefaultsForm, *, status: int = 200) -> HttpResponse:
-    policy = defaults.default_policy({**configuration.values(), **form.values}) if form.is_valid() else None
+    standing = configuration.values()
+    policy = defaults.default_policy({**standing, **form.values}) if form.is_valid() else None
     rows, left_out = _stamped(request, form.values) if form.is_valid() else ([], 0)
     context = {
         "form": form,
@@ -116,7 +121,7 @@ def _page(request: PersonRequest, form: DefaultsForm, *, status: int = 200) -> H
         "never_set": len(rows) + left_out,
         "runs": may_evict(),
         "may_change": request.user.may(Right.SETTING_CHANGE),
-        "changed": form.is_valid() and any(configuration.value(key) != value for key, value in form.values.items()),
+        "changed": form.is_valid() and any(standing[key] != value for key, value in form.values.items()),
     }
     return render_page(request, "policies/defaults.html", "policies/_defaults.html", context, status=status)
 

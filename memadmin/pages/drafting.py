@@ -21,6 +21,7 @@ from memadmin.lifecycle.models import Trigger
 from memadmin.pages import wording
 from memadmin.pages.clashes import with_draft
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.policies import policy_page, version_page
 from memadmin.pages.policy_form import PolicyForm
@@ -156,7 +157,7 @@ def policy_version_copied(request: PersonRequest, uid: UUID, number: int) -> Htt
     version, policy = _readable(request, container, number)
     if policy is None:
         return redirect("pages:policy-version", uid, number)
-    chosen = list(_others(request, container).filter(uid__in=_uids(request.POST.getlist("container"))))
+    chosen = list(_others(request, container).filter(uid__in=uids_in(request.POST.getlist("container"))))
     if not chosen:
         return _copy_page(request, container, version, error="Choose at least one container.", status=422)
     made = drafts.copy(version, chosen, actor=actor_of(request.user), now=timezone.now())
@@ -172,16 +173,6 @@ def _copy_page(request: PersonRequest, container: Container, version: PolicyVers
 
 def _others(request: PersonRequest, container: Container) -> Any:
     return visible_containers(request.user).standing().exclude(pk=container.pk).by_name()
-
-
-def _uids(texts: list[str]) -> list[UUID]:
-    found = []
-    for text in texts:
-        try:
-            found.append(UUID(text))
-        except ValueError:
-            continue
-    return found
 
 
 def _effect_there(draft: PolicyVersion, policy: RetentionPolicy) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from memadmin.lifecycle import feedback as reports
 from memadmin.lifecycle.feedback import BadReport, NotEvicted, NotOpen, Report
 from memadmin.lifecycle.suspects import suspects_of
 from memadmin.pages.decorators import may
-from memadmin.pages.forms import SearchField
+from memadmin.pages.forms import SearchField, uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.standing import standing_of
@@ -70,7 +70,7 @@ class FeedbackFilter(forms.Form):
 def user_feedback(request: PersonRequest, uid: UUID) -> HttpResponse:
     """What was reported of one user, and the form for one more."""
     pointed = request.GET.get("memory", "")
-    return _of_user(request, uid, _empty_form(memory_uid=pointed if _is_uuid(pointed) else ""))
+    return _of_user(request, uid, _empty_form(memory_uid=pointed if uids_in([pointed]) else ""))
 
 
 @require_POST
@@ -127,12 +127,12 @@ def feedback_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 def feedback_match(request: PersonRequest, uid: UUID) -> HttpResponse:
     """Say which eviction was the cause."""
     feedback = get_object_or_404(visible_feedback(request.user), uid=uid)
-    item = request.POST.get("item", "")
-    if not _is_uuid(item):
+    chosen = uids_in([request.POST.get("item", "")])
+    if not chosen:
         problem(request, "Choose one of the evictions.")
         return redirect("pages:feedback-detail", feedback.uid)
     try:
-        suspect = reports.match(feedback, UUID(item), actor=actor_of(request.user), now=timezone.now())
+        suspect = reports.match(feedback, chosen[0], actor=actor_of(request.user), now=timezone.now())
     except (NotEvicted, NotOpen) as error:
         problem(request, str(error))
         return redirect("pages:feedback-detail", feedback.uid)
@@ -201,11 +201,3 @@ def _is_back(feedback: Feedback) -> bool:
 
 def _empty_form(**known: str) -> ReportForm:
     return ReportForm(initial={"kind": FeedbackKind.FORGOT, "noticed_on": timezone.now().date(), **known})
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True

@@ -1,14 +1,43 @@
 """Forms that several pages share."""
 
+from collections.abc import Iterable
 from datetime import date
 from typing import Any
+from uuid import UUID
 
 from django import forms
+from django.http import HttpRequest
 from django.utils import timezone
 
+from memadmin.access.models import Person
+from memadmin.access.visibility import visible_containers
+from memadmin.store.models import Container
 from memadmin.store.text import clean, says_something
 
 NO_REASON = "Say why this is to be kept: the next person will ask."
+FORM_TOKEN = "csrfmiddlewaretoken"
+ALL, SOME = "all", "some"
+TICK = {"class": "form-check-input"}
+
+
+def address_without_token(request: HttpRequest) -> str:
+    """Return the address without the form's token; "" where it has none: only a browser without scripts sends the whole form."""
+    if FORM_TOKEN not in request.GET:
+        return ""
+    said = request.GET.copy()
+    del said[FORM_TOKEN]
+    return f"{request.path}?{said.urlencode()}"
+
+
+def uids_in(texts: Iterable[str]) -> list[UUID]:
+    """Return the ids among the texts, in order; what is none is left out."""
+    found = []
+    for text in texts:
+        try:
+            found.append(UUID(text))
+        except ValueError:
+            continue
+    return found
 
 
 class SearchField(forms.CharField):
@@ -29,7 +58,7 @@ class PinForm(forms.Form):
     def clean_reason(self) -> str:
         reason = clean(self.cleaned_data["reason"])
         if not says_something(reason):
-            raise forms.ValidationError(NO_REASON)
+            raise forms.ValidationError(self.fields["reason"].error_messages["required"])
         return reason
 
     def clean_review_on(self) -> date | None:
@@ -37,3 +66,30 @@ class PinForm(forms.Form):
         if day and day < timezone.now().date():
             raise forms.ValidationError(f"{day:%d %b %Y} has passed. Choose today or a later day, or leave it empty.")
         return day
+
+
+class ReachForm(forms.Form):
+    """Of all containers, now and later, or of some that the person sees."""
+
+    reach = forms.ChoiceField(
+        choices=[(ALL, "All, now and later"), (SOME, "Only these")], initial=SOME, widget=forms.RadioSelect(attrs=TICK)
+    )
+    containers = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple(attrs=TICK))
+
+    def __init__(self, *given: Any, person: Person, **details: Any) -> None:
+        super().__init__(*given, **details)
+        self._visible = {str(container.uid): container for container in visible_containers(person).standing().by_name()}
+        self.fields["containers"].choices = [(uid, container.name) for uid, container in self._visible.items()]  # type: ignore[attr-defined]
+        if not person.all_containers:
+            self.fields["reach"].choices = [(SOME, "Only these")]  # type: ignore[attr-defined]
+
+    def clean(self) -> dict[str, Any]:
+        given = self.cleaned_data
+        if given.get("reach") == SOME and not given.get("containers"):
+            self.add_error("containers", "Choose at least one container.")
+        return given
+
+    def chosen(self) -> list[Container] | None:
+        """Return the containers of the valid form; None for all of them."""
+        given = self.cleaned_data
+        return None if given["reach"] == ALL else [self._visible[uid] for uid in given["containers"]]

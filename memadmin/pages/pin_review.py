@@ -18,11 +18,11 @@ from memadmin.access.actors import actor_of
 from memadmin.access.visibility import visible_pins
 from memadmin.lifecycle import pinned
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import PinForm
 from memadmin.pages.htmx import PersonRequest, notice, problem
 from memadmin.pages.pins import Register, selected_first
 from memadmin.store import pinning
 from memadmin.store.querysets import PinQuerySet
-from memadmin.store.text import clean, says_something
 
 MOST_AT_ONCE = 500
 NO_REASON = "Say why these stay or go: the next person will ask."
@@ -51,15 +51,9 @@ class Ticked:
         return f"{self.key}:{self.revision}"
 
 
-class ReviewForm(forms.Form):
+class ReviewForm(PinForm):
     reason = forms.CharField(max_length=1000, widget=forms.Textarea(attrs={"rows": 3}), error_messages={"required": NO_REASON})
     review_on = forms.DateField(required=False, label="Look again on", widget=forms.DateInput(attrs={"type": "date"}))
-
-    def clean_reason(self) -> str:
-        reason = clean(self.cleaned_data["reason"])
-        if not says_something(reason):
-            raise forms.ValidationError(NO_REASON)
-        return reason
 
     def clean_review_on(self) -> date | None:
         day: date | None = self.cleaned_data["review_on"]

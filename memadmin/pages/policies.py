@@ -21,6 +21,7 @@ from memadmin.lifecycle.warnings import NOUNS, why_nothing_runs
 from memadmin.pages import wording
 from memadmin.pages.comparing import Clash, version_of
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import address_without_token
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.policy_form import PolicyForm, query_of
 from memadmin.pages.summaries import switch_card
@@ -30,7 +31,6 @@ from memadmin.store.models import Container, PolicyStatus, PolicyVersion
 from retention.rules import RetentionPolicy
 
 RUNS_SHOWN = 5
-FORM_TOKEN = "csrfmiddlewaretoken"
 HIDDEN = ("base", "draft", "revision", "seen")
 REFUSED = {
     drafts.RETENTION_OFF: "retention was off",
@@ -42,10 +42,8 @@ REFUSED = {
 @may("policy.view")
 def policy_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
     """The page; with a form in the address also what that policy would do, which is not stored."""
-    if FORM_TOKEN in request.GET:  # a browser without scripts sends the whole form: its token has no place in an address
-        said = request.GET.copy()
-        del said[FORM_TOKEN]
-        return redirect(f"{request.path}?{said.urlencode()}")
+    if tidied := address_without_token(request):
+        return redirect(tidied)
     container = get_container(request.user, uid)
     may_edit = request.user.may(Right.POLICY_EDIT)
     if may_edit and "base" in request.GET:

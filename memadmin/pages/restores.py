@@ -20,6 +20,7 @@ from memadmin.lifecycle import comeback, restoring
 from memadmin.lifecycle.comeback import USERS_NAMED, Comeback, UserOver
 from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem
 from memadmin.pages.text import shown_id
 from memadmin.store.archive import Restored
@@ -63,13 +64,7 @@ def _start(request: PersonRequest, subject: Subject, days: Days, back: str, *, n
 
 def _ticked(request: PersonRequest, subject: Subject) -> QuerySet[Archived]:
     given = [*request.POST.getlist("copy"), *request.POST.get("copies", "").split(",")]
-    uids = []
-    for text in given[:MOST_TICKED]:
-        try:
-            uids.append(UUID(text))
-        except ValueError:
-            continue
-    return restoring.copies_of(subject).filter(uid__in=uids)
+    return restoring.copies_of(subject).filter(uid__in=uids_in(given[:MOST_TICKED]))
 
 
 def archive_address(subject: Subject, query: QueryDict) -> str:

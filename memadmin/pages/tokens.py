@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, time
-from typing import Any
 from uuid import UUID
 
 from django import forms
@@ -15,19 +14,18 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access import tokens
 from memadmin.access.actors import actor_of, names_of
-from memadmin.access.models import ApiToken, Person
+from memadmin.access.models import ApiToken
 from memadmin.access.scopes import AGENT, Scope
 from memadmin.access.tokens import BadToken, TokenSpec
 from memadmin.access.visibility import visible_containers
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import TICK, ReachForm
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 
-ALL, SOME = "all", "some"
-TICK = {"class": "form-check-input"}
 DATE = forms.DateInput(attrs={"type": "date"})
 
 
-class TokenForm(forms.Form):
+class TokenForm(ReachForm):
     label = forms.CharField(max_length=tokens.LABEL_LENGTH, help_text="Which program is it for?")
     owner_name = forms.CharField(
         max_length=tokens.NAME_LENGTH,
@@ -40,10 +38,6 @@ class TokenForm(forms.Form):
         widget=forms.CheckboxSelectMultiple(attrs=TICK),
         error_messages={"required": "Choose at least one thing that the token may do."},
     )
-    reach = forms.ChoiceField(
-        choices=[(ALL, "All, now and later"), (SOME, "Only these")], initial=SOME, widget=forms.RadioSelect(attrs=TICK)
-    )
-    containers = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple(attrs=TICK))
     all_access = forms.BooleanField(required=False, label="Reads and changes memories of all owners, not only its own")
     backend_roles = forms.CharField(
         required=False, help_text="Separated by commas. For tokens of all containers: they open those of these roles."
@@ -51,28 +45,15 @@ class TokenForm(forms.Form):
     tenant = forms.CharField(required=False, max_length=tokens.NAME_LENGTH, help_text="Only where tenants are kept apart.")
     expires_on = forms.DateField(required=False, label="Works until the end of", help_text="Empty: until it is revoked.", widget=DATE)
 
-    def __init__(self, *given: Any, person: Person, **details: Any) -> None:
-        super().__init__(*given, **details)
-        self.visible = {str(container.uid): container for container in visible_containers(person).standing().by_name()}
-        self.fields["containers"].choices = [(uid, container.name) for uid, container in self.visible.items()]  # type: ignore[attr-defined]
-        if not person.all_containers:
-            self.fields["reach"].choices = [(SOME, "Only these")]  # type: ignore[attr-defined]
-
-    def clean(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        if given.get("reach") == SOME and not given.get("containers"):
-            self.add_error("containers", "Choose at least one container.")
-        return given
-
     def spec(self) -> TokenSpec:
         """Return what the valid form describes."""
-        given = self.cleaned_data
+        given, chosen = self.cleaned_data, self.chosen()
         last_day = given["expires_on"]
         return TokenSpec(
             label=given["label"],
             owner_name=given["owner_name"],
             scopes=tuple(Scope(name) for name in given["scopes"]),
-            containers=None if given["reach"] == ALL else tuple(self.visible[uid] for uid in given["containers"]),
+            containers=None if chosen is None else tuple(chosen),
             backend_roles=tuple(role.strip() for role in given["backend_roles"].split(",") if role.strip()),
             all_access=given["all_access"],
             tenant=given["tenant"] or None,

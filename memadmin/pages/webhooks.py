@@ -16,47 +16,31 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.models import Person
 from memadmin.access.visibility import visible_containers
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import TICK, ReachForm
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.webhooks import addresses, subscriptions
 from memadmin.webhooks.models import Event, State, Subscription
 from memadmin.webhooks.subscriptions import BadSubscription, SubscriptionSpec
 
-ALL, SOME = "all", "some"
-TICK = {"class": "form-check-input"}
 SHOWN = 100  # messages
 
 
-class WebhookForm(forms.Form):
+class WebhookForm(ReachForm):
     url = forms.CharField(max_length=subscriptions.LONGEST_URL, label="Address", widget=forms.URLInput(attrs={"autocomplete": "off"}))
     events = forms.MultipleChoiceField(
         choices=Event.choices,
         widget=forms.CheckboxSelectMultiple(attrs=TICK),
         error_messages={"required": "Choose at least one event."},
     )
-    reach = forms.ChoiceField(
-        choices=[(ALL, "All, now and later"), (SOME, "Only these")], initial=SOME, widget=forms.RadioSelect(attrs=TICK)
-    )
-    containers = forms.MultipleChoiceField(required=False, widget=forms.CheckboxSelectMultiple(attrs=TICK))
 
-    def __init__(self, *given: Any, person: Person, **details: Any) -> None:
+    def __init__(self, *given: Any, **details: Any) -> None:
         super().__init__(*given, **details)
-        self.visible = {str(container.uid): container for container in visible_containers(person).standing().by_name()}
-        self.fields["containers"].choices = [(uid, container.name) for uid, container in self.visible.items()]  # type: ignore[attr-defined]
         self.fields["url"].help_text = f"It begins with {' or '.join(f'{scheme}://' for scheme in addresses.schemes())}."
-        if not person.all_containers:
-            self.fields["reach"].choices = [(SOME, "Only these")]  # type: ignore[attr-defined]
-
-    def clean(self) -> dict[str, Any]:
-        given = self.cleaned_data
-        if given.get("reach") == SOME and not given.get("containers"):
-            self.add_error("containers", "Choose at least one container.")
-        return given
 
     def spec(self) -> SubscriptionSpec:
         """Return what the valid form describes."""
         given = self.cleaned_data
-        listed = None if given["reach"] == ALL else [self.visible[uid] for uid in given["containers"]]
-        return SubscriptionSpec(url=given["url"], events=given["events"], containers=listed)
+        return SubscriptionSpec(url=given["url"], events=given["events"], containers=self.chosen())
 
 
 @require_safe

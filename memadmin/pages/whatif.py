@@ -26,13 +26,13 @@ from memadmin.lifecycle.warnings import why_nothing_runs
 from memadmin.pages import wording
 from memadmin.pages.charts import WIDTH, Chart, stacked
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import address_without_token
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.policy_form import PolicyForm
 from memadmin.store import policies
 from memadmin.store.models import Container, Subject
 from retention.rules import RelevanceRule, RetentionPolicy
 
-FORM_TOKEN = "csrfmiddlewaretoken"
 DAYS = (0, 7, 30, 90)
 MOST_DAYS = 3_650
 LOSERS = 10
@@ -72,10 +72,8 @@ def _typed(request: PersonRequest, uid: UUID) -> Typed:
 @may("policy.view")
 def whatif_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
     """All figures, which come one by one; without JavaScript links to them."""
-    if FORM_TOKEN in request.GET:  # a browser without scripts sends the whole form: its token has no place in an address
-        said = request.GET.copy()
-        del said[FORM_TOKEN]
-        return redirect(f"{request.path}?{said.urlencode()}")
+    if tidied := address_without_token(request):
+        return redirect(tidied)
     typed = _typed(request, uid)
     stored = Subject.objects.of_container(typed.container).totals(["long_term"])["long_term"]
     context = {

@@ -215,3 +215,11 @@ def test_settings_as_if_are_seen_by_nobody_else_and_end():
 
     assert inside == (30, 30)
     assert (configuration.value("orphan_ttl_days"), configuration.values()["orphan_ttl_days"]) == (7, 7)
+
+
+def test_an_estimate_of_the_defaults_without_scripts_keeps_the_token_out_of_the_address(admin):
+    response = admin.get(url("default-policy"), {**NO_DEFAULTS, "csrfmiddlewaretoken": "secret"})
+
+    assert response.status_code == 302
+    assert "default_long_term_max_count_none" in response["Location"]
+    assert "secret" not in response["Location"]
