@@ -16,6 +16,7 @@ from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.scope import RequestScope, scope_of
 from memadmin.jobs.parts import do_part
 from memadmin.store import locations
+from memadmin.store.holding import with_stays
 from memadmin.store.locations import Act, Found, ItemClass, Location, Page, Unreachable
 from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, WorkingMemory
 
@@ -110,13 +111,13 @@ def add_mixed(manifest: Manifest, scope: RequestScope, after: int) -> int | None
 
 def _add_mixed(manifest: Manifest, item: ScopeItem, *, whole_users: bool) -> None:
     name, model = OF_TYPE[item.item_type]
-    rows = [(name, row) for row in model.objects.filter(uid=item.item_uid)]
-    rows += [("store.archive", copy) for copy in Archived.objects.filter(uid=item.item_uid)]
+    rows = [(name, row) for row in with_stays(model.objects.filter(uid=item.item_uid))]
+    rows += [("store.archive", copy) for copy in with_stays(Archived.objects.filter(uid=item.item_uid))]
     if item.item_type == ItemType.LONG_TERM:
-        rows += [("store.history", entry) for entry in HistoryEntry.objects.filter(memory_uid=item.item_uid)]
+        rows += [("store.history", entry) for entry in with_stays(HistoryEntry.objects.filter(memory_uid=item.item_uid))]
     act = Act.REDERIVE if whole_users or _is_summary(rows) else Act.UNLINK
     for place, row in rows:
-        thing = Found(row.pk, row.uid, row.subject_id, at=getattr(row, "stored_at", None), held=getattr(row, "held", False))
+        thing = Found(row.pk, row.uid, row.subject_id, at=getattr(row, "stored_at", None), held=row.stays)
         planned = Act.DELETE if place == "store.archive" and act == Act.REDERIVE else act
         reason = "other_sources" if act == Act.UNLINK else ""
         new = _new(manifest, locations.get(place), [thing])
@@ -134,15 +135,15 @@ def add_mentions(manifest: Manifest, location: Location, after: int) -> int | No
     searcher = mentions.searcher_of(manifest)
     if searcher.scope.pattern is None and not searcher.shingles:
         return None
-    rows = mentions.others(searcher.scope, _models()[location.table]).filter(pk__gt=after).order_by("pk")
-    page = list(rows.values("pk", "subject_id", *location.searched, *_extra(location))[:SEARCHED])
+    rows = with_stays(mentions.others(searcher.scope, _models()[location.table])).filter(pk__gt=after).order_by("pk")
+    page = list(rows.values("pk", "subject_id", "stays", *location.searched, *_extra(location))[:SEARCHED])
     found: dict[str, list[Found]] = {}
     for row in page:
         values = [location.read[name](row[name]) if name in location.read else row[name] for name in location.searched]
         why = searcher.why(values)
         if why:
             uid = row.get("uid") or locations.row_uid(location.name, row["pk"])
-            found.setdefault(why, []).append(Found(row["pk"], uid, row["subject_id"], at=row.get("stored_at"), held=row.get("held", False)))
+            found.setdefault(why, []).append(Found(row["pk"], uid, row["subject_id"], at=row.get("stored_at"), held=row["stays"]))
     for why, things in found.items():
         new = _new(manifest, location, things)
         manifests.add(manifest, location.name, new, item_class=ItemClass.MENTION, act=Act.REDACT, reason=why, waits=True)
@@ -178,4 +179,4 @@ def _models() -> dict[str, type[models.Model]]:
 
 
 def _extra(location: Location) -> list[str]:
-    return [column.name for column in _models()[location.table]._meta.fields if column.name in {"uid", "stored_at", "held"}]
+    return [column.name for column in _models()[location.table]._meta.fields if column.name in {"uid", "stored_at"}]

@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from memadmin.erasure import manifests
 from memadmin.erasure.models import Manifest, ScopeItem
 from memadmin.erasure.scope import scope_of
+from memadmin.store import holding
 from memadmin.store.locations import Act
 from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Session, WorkingMemory
 
@@ -46,10 +47,8 @@ def _meant(manifest: Manifest, model: Any) -> QuerySet[Any]:
 
 
 def _holds_changed(manifest: Manifest, name: str, model: Any) -> bool:
-    if not any(column.name == "held" for column in model._meta.fields):
-        return False
     withheld = manifest.items.filter(location=name, act=Act.WITHHOLD, reason_code=manifests.HELD)
-    held_now = _meant(manifest, model).filter(held=True)
+    held_now = _meant(manifest, model).filter(holding.must_stay(model))
     appeared = held_now.exclude(uid__in=withheld.values("row_uid")).exists()
-    ended = model.objects.filter(uid__in=withheld.values("row_uid"), held=False).exists()
+    ended = model.objects.filter(~holding.must_stay(model), uid__in=withheld.values("row_uid")).exists()
     return appeared or ended

@@ -10,6 +10,7 @@ from django.db import connection, models
 from django.db.models import BinaryField, F, IntegerField, Q, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Length
 
+from memadmin.store.holding import with_stays
 from memadmin.store.locations import Find, Found, Page, Scope, row_uid
 
 SEARCHED_AT_ONCE = 1_000
@@ -21,16 +22,16 @@ def owned(name: str, model: type[models.Model], *, links: Sequence[str], said: S
     `said` are the columns whose length is added up, `at` is the one that dates a row.
     """
     uid = "uid" if any(field.name == "uid" for field in model._meta.fields) else ""
-    has_held = any(field.name == "held" for field in model._meta.fields)
 
     def find(scope: Scope, after: Any, limit: int) -> Page:
-        rows = model._default_manager.filter(_meant(scope, links)).order_by("pk").annotate(said_size=_length(model, said))
+        meant: QuerySet[Any] = model._default_manager.filter(_meant(scope, links))
+        rows = with_stays(meant).order_by("pk").annotate(said_size=_length(model, said))
         rows = rows if after is None else rows.filter(pk__gt=_key(after))
-        columns = ["pk", uid or "pk", "subject_id", "said_size", at or "pk", "held" if has_held else "pk"]
+        columns = ["pk", uid or "pk", "subject_id", "said_size", at or "pk", "stays"]
         page = list(rows.values_list(*columns)[:limit])
         found = [
-            Found(key, given if uid else row_uid(name, key), subject, size, dated if at else None, has_held and held)
-            for key, given, subject, size, dated, held in page
+            Found(key, given if uid else row_uid(name, key), subject, size, dated if at else None, stays)
+            for key, given, subject, size, dated, stays in page
         ]
         return Page(found, found[-1].key if len(page) == limit else None)
 

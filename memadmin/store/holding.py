@@ -6,21 +6,42 @@ in every transaction that ends. What arrives later takes them over from its user
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db import connection, models, transaction
+from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import counters
 from memadmin.store.held_copies import copy_holds
-from memadmin.store.models import Authority, Container, Hold, HoldKind, HoldScope, LongTermMemory, Session, Subject
+from memadmin.store.models import (
+    Archived,
+    Authority,
+    Container,
+    HistoryEntry,
+    Hold,
+    HoldKind,
+    HoldScope,
+    LongTermMemory,
+    Session,
+    Subject,
+    WorkingMemory,
+)
 from memadmin.store.text import says_something
 
 Holdable = Container | Subject | Session | LongTermMemory
+# By table: the column with the name of what a hold on something else than the user or container may be on.
+NAMED_BY: dict[type[models.Model], str] = {
+    Session: "uid",
+    WorkingMemory: "session__uid",
+    LongTermMemory: "uid",
+    HistoryEntry: "memory_uid",
+    Archived: "uid",
+}
 
 
 class NoReason(Exception):
@@ -127,12 +148,45 @@ def standing_on(item: Session | LongTermMemory | Subject) -> list[Hold]:
     return list(Hold.objects.filter(bound, released_at__isnull=True).order_by("placed_at", "id"))
 
 
-def must_stay(*, own: str = "uid") -> Exists:
-    """Return the condition that a hold (not a restriction) binds a row: what an erasure withholds. `own` names the column of the
-    row that holds may name: the uid, or `memory_uid` for history and `session__uid` for messages."""
-    named = Q(target_uid=OuterRef(own)) | Q(target_uid=OuterRef("subject__uid"))
+def must_stay(model: type[models.Model]) -> Q:
+    """Return the condition that a hold (not a restriction) binds a row: what an erasure withholds."""
+    named = Q(target_uid=OuterRef(NAMED_BY[model])) | Q(target_uid=OuterRef("subject__uid"))
     everybody = Q(scope=HoldScope.CONTAINER, container_id=OuterRef("container_id"))
-    return Exists(Hold.objects.filter(named | everybody, kind=HoldKind.HOLD, released_at__isnull=True))
+    binding = Hold.objects.filter(named | everybody, kind=HoldKind.HOLD, released_at__isnull=True)
+    return Q(held=True) & Q(Exists(binding))  # the copy first: few rows are held, and only of these it has to be asked why
+
+
+def with_stays(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Add `stays` to rows of any table: whether an erasure withholds them. A standing hold itself is why something else stays."""
+    if rows.model is Hold:
+        return rows.annotate(stays=Case(When(released_at=None, kind=HoldKind.HOLD, then=True), default=False))
+    if rows.model not in NAMED_BY:
+        return rows.annotate(stays=Value(False))
+    return rows.annotate(stays=Case(When(must_stay(rows.model), then=True), default=False))
+
+
+@transaction.atomic
+def remove_erased(keys: Sequence[int]) -> int:
+    """Delete holds that were released, and restrictions that restrict nothing any more because it was erased; return how many.
+
+    A standing hold is why something stays, and stays with it.
+    """
+    counters.lock(Hold.objects.filter(pk__in=keys, subject__isnull=False).values_list("subject_id", flat=True))
+    ended = [hold for hold in Hold.objects.filter(pk__in=keys) if hold.released_at is not None or _restricts_nothing(hold)]
+    gone = Hold.objects.filter(pk__in=[hold.pk for hold in ended])._raw_delete(connection.alias) if ended else 0
+    for container_id, subject_id in {(hold.container_id, hold.subject_id) for hold in ended if hold.released_at is None}:
+        copy_holds(container_id=container_id, subject_id=subject_id)
+    return gone
+
+
+def _restricts_nothing(hold: Hold) -> bool:
+    if hold.kind != HoldKind.RESTRICTION or hold.subject_id is None:
+        return False
+    for model, name in NAMED_BY.items():
+        bound = {} if hold.scope == HoldScope.SUBJECT else {name: hold.target_uid}
+        if model._default_manager.filter(subject_id=hold.subject_id, **bound).exists():
+            return False
+    return True
 
 
 def _whereabouts(target: Holdable) -> tuple[HoldScope, int, int | None]:

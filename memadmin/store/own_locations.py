@@ -11,7 +11,7 @@ from django.db.models import Q
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditPayload
-from memadmin.store import archive
+from memadmin.store import archive, holding, removal
 from memadmin.store.finding import linked, owned, raw_delete, searched
 from memadmin.store.locations import Act, Found, ItemClass, Location, Page, Scope, register, row_uid, waive
 from memadmin.store.models import (
@@ -123,6 +123,7 @@ register(
         find=owned("store.archive", Archived, links=("uid",), said=("payload",), at="archived_at"),
         searched=("payload",),
         read={"payload": unpacked},
+        delete=removal.remove_erased_copies,
     ),
     Location(
         name="store.pins",
@@ -168,7 +169,7 @@ register(
         item_class=E,
         find=owned("store.holds", Hold, links=("target_uid",), said=("reason", "release_reason"), at="placed_at"),
         searched=("reason", "release_reason"),
-        delete=raw_delete(Hold),
+        delete=holding.remove_erased,
     ),
     Location(
         name="store.returned",

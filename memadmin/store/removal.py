@@ -1,7 +1,8 @@
 """The one door out: rows of people's memories leave the store here and nowhere else.
 
-Invariant: a held row is never removed, and a pinned one never by eviction. Every deleting statement tests both again, together with
-the revision and last access that the row had when it was chosen; counters and archive copies move in the same transaction.
+Invariant: a held row is never removed (an erasure looks at holds alone, since a restriction does not keep anything from it), and a pinned
+one never by eviction. Every deleting statement tests both again, together with the revision and last access that the row had when it was
+chosen; counters and archive copies move in the same transaction.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection, models, transaction
+from django.db.models import QuerySet
 
 from memadmin.store import counters
 from memadmin.store.archive import ArchiveNote, copies, packed_sql
 from memadmin.store.bulk import id_list, insert_rows
+from memadmin.store.holding import must_stay
 from memadmin.store.lost import LOST
 from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, Subject, WorkingMemory
 
@@ -26,6 +29,8 @@ __all__ = [
     "Removed",
     "remove_archived",
     "remove_by_hand",
+    "remove_erased",
+    "remove_erased_copies",
     "remove_history",
     "remove_long_term",
     "remove_sessions",
@@ -132,8 +137,18 @@ def remove_working(chosen: Chosen) -> Removed:
 @transaction.atomic
 def remove_archived(archived_ids: Sequence[int]) -> int:
     """Remove archived copies for good, but held ones, and return how many went."""
+    return _remove_copies(archived_ids, exempt=("held",))
+
+
+@transaction.atomic
+def remove_erased_copies(archived_ids: Sequence[int]) -> int:
+    """Remove archived copies because their user is erased, but those that a hold (not a restriction) binds; return how many went."""
+    return _remove_copies(_may_be_erased(Archived, archived_ids))
+
+
+def _remove_copies(archived_ids: Sequence[int], *, exempt: tuple[str, ...] = ()) -> int:
     counters.lock(Archived.objects.filter(id__in=archived_ids).values_list("subject_id", flat=True))
-    gone = _delete("store_archived", archived_ids, returning=("subject_id", "id"), exempt=("held",))
+    gone = _delete("store_archived", archived_ids, returning=("subject_id", "id"), exempt=exempt)
     moves = counters.Moves()
     for subject_id, _ in gone:
         moves.add(subject_id, archived=-1)
@@ -163,8 +178,29 @@ def remove_by_hand(item_type: ItemType, ids: Sequence[int]) -> ByHand:
 
     The messages of a session stay, with the session's id; so do history and provenance.
     """
+    return _remove_asked_for(item_type, _COUNTED[item_type][0]._default_manager.filter(id__in=ids, held=False))
+
+
+@transaction.atomic
+def remove_erased(item_type: ItemType, ids: Sequence[int]) -> int:
+    """Remove rows because their user, or they themselves, are erased, but those that a hold binds; return how many went.
+
+    A restriction does not keep them: who asked not to be used any more may still ask to be erased.
+    """
+    model, _ = _COUNTED[item_type]
+    return _remove_asked_for(item_type, model._default_manager.filter(id__in=_may_be_erased(model, ids))).items
+
+
+def _may_be_erased(model: type[models.Model], ids: Sequence[int]) -> list[int]:
+    """Return the ids but those of rows that must stay. The subjects are locked, so that no hold is placed meanwhile."""
+    rows = model._default_manager.filter(id__in=ids)
+    counters.lock(rows.values_list("subject_id", flat=True))
+    staying = set(rows.filter(must_stay(model)).values_list("id", flat=True))
+    return [key for key in ids if key not in staying]
+
+
+def _remove_asked_for(item_type: ItemType, rows: QuerySet[Any]) -> ByHand:
     model, counted = _COUNTED[item_type]
-    rows = model._default_manager.filter(id__in=ids, held=False)
     counters.lock(rows.values_list("subject_id", flat=True))
     columns = [column for column in counted.values() if column]
     going = list(rows.order_by("id").select_for_update().values("id", "uid", "subject_id", *columns))

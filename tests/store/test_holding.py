@@ -271,11 +271,6 @@ def test_an_erasure_withholds_what_a_hold_binds_and_not_what_is_only_restricted(
     hold(ann)
     restrict(bob)
 
-    staying = [
-        Session.objects.filter(holding.must_stay()),
-        LongTermMemory.objects.filter(holding.must_stay()),
-        WorkingMemory.objects.filter(holding.must_stay(own="session__uid")),
-        HistoryEntry.objects.filter(holding.must_stay(own="memory_uid")),
-    ]
+    staying = [model.objects.filter(holding.must_stay(model)) for model in (Session, LongTermMemory, WorkingMemory, HistoryEntry)]
 
     assert [sorted({row.subject.user_id for row in rows}) for rows in staying] == [["ann"]] * 4

@@ -7,7 +7,7 @@ deleting statement asks again, and what it spared is withheld in the manifest, s
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import F
@@ -17,9 +17,9 @@ from memadmin.erasure.execution.redacting import redact
 from memadmin.erasure.manifests import HELD
 from memadmin.erasure.models import ErasureRequest, ManifestItem, PlaceOutcome
 from memadmin.store import locations, removal
-from memadmin.store.finding import raw_delete
+from memadmin.store.holding import with_stays
 from memadmin.store.locations import Act, Location
-from memadmin.store.models import HistoryEntry, Hold, ItemType, LongTermMemory, Session, WorkingMemory
+from memadmin.store.models import Archived, HistoryEntry, Hold, ItemType, LongTermMemory, Session, WorkingMemory
 
 AT_ONCE = 200  # items of one transaction
 OF_PLACE: dict[str, tuple[ItemType, Any]] = {
@@ -28,6 +28,7 @@ OF_PLACE: dict[str, tuple[ItemType, Any]] = {
     "store.long_term": (ItemType.LONG_TERM, LongTermMemory),
     "store.history": (ItemType.HISTORY, HistoryEntry),
 }
+MAY_SPARE: dict[str, Any] = {"store.archive": Archived, "store.holds": Hold}  # the other places whose `delete` keeps what must stay
 REASON = "erasure"
 BY_USERS = "store.subjects"  # see `users`
 
@@ -54,19 +55,26 @@ def _delete(request: ErasureRequest, location: Location, items: Sequence[Manifes
     keys = [json.loads(item.row_key) for item in items]
     if location.name in OF_PLACE:
         item_type, model = OF_PLACE[location.name]
-        gone = removal.remove_by_hand(item_type, keys).items
-        kept = set(model.objects.filter(pk__in=keys).values_list("pk", flat=True))
+        gone = removal.remove_erased(item_type, keys)
+        kept = _staying(model, keys)
         _withhold(items, kept)
         _count(request, location, erased=gone, absent=len(keys) - gone - len(kept), withheld=len(kept))
         return
-    delete = _BY_PLACE.get(location.name) or location.delete
-    if delete is None:
+    end = location.delete
+    if end is None:
         raise NoWayToErase(location.name)
-    gone = delete(keys)
-    standing = Hold.objects.filter(pk__in=keys).values_list("pk", flat=True) if location.name == "store.holds" else []
-    kept = set(standing)
+    gone = end(keys)
+    spares = MAY_SPARE.get(location.name)
+    kept = _staying(spares, keys) if spares else set()
     _withhold(items, kept)
     _count(request, location, erased=gone, absent=len(keys) - gone - len(kept), withheld=len(kept))
+
+
+def _staying(model: Any, keys: Sequence[int]) -> set[int]:
+    """Return which rows are there still because a hold binds them; others that are there were not erased, and are a residue."""
+    rows = model.objects.filter(pk__in=keys)
+    staying = rows if model is Hold else with_stays(rows).filter(stays=True)  # a restriction stays on what a hold keeps
+    return set(staying.values_list("pk", flat=True))
 
 
 def _redact(request: ErasureRequest, location: Location, items: Sequence[ManifestItem], *, act: Act, actor: str, now: Any) -> None:
@@ -94,14 +102,6 @@ def _count(request: ErasureRequest, location: Location, **amounts: int) -> None:
     changes = {name: F(name) + amount for name, amount in amounts.items() if amount}
     if changes:
         PlaceOutcome.objects.filter(request=request, location=location.name).update(**changes)
-
-
-def _released(keys: Sequence[Any]) -> int:
-    """Delete holds that were released. One that stands is why something stays, and stays with it."""
-    return raw_delete(Hold)(list(Hold.objects.filter(pk__in=keys, released_at__isnull=False).values_list("pk", flat=True)))
-
-
-_BY_PLACE: dict[str, Callable[[Sequence[Any]], int]] = {"store.archive": removal.remove_archived, "store.holds": _released}
 
 
 def places_in_order(names: Sequence[str]) -> list[Location]:

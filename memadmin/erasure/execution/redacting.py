@@ -20,6 +20,7 @@ from memadmin.erasure.models import ErasureRequest, ManifestItem
 from memadmin.erasure.scope import identifier_pattern, scope_of
 from memadmin.store.counters import Moves, lock
 from memadmin.store.embeddings import missing
+from memadmin.store.holding import with_stays
 from memadmin.store.locations import Act, Location
 from memadmin.store.models import LongTermMemory
 from memadmin.store.tokens import METHOD, estimate
@@ -37,7 +38,7 @@ def redact(request: ErasureRequest, location: Location, items: Sequence[Manifest
     model = next(each for each in apps.get_models() if each._meta.db_table == location.table)
     keys = [json.loads(item.row_key) for item in items]
     rows = list(model._default_manager.select_for_update().filter(pk__in=keys))
-    kept = {row.pk for row in rows if getattr(row, "held", False)}
+    kept = set(with_stays(model._default_manager.filter(pk__in=keys)).filter(stays=True).values_list("pk", flat=True))
     take = _taker(request, items[0])
     for row in rows:
         if row.pk not in kept:

@@ -11,7 +11,7 @@ from memadmin.erasure import manifests
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.manifests import HELD
 from memadmin.erasure.models import ErasureRequest, Kind, ManifestItem, PlaceOutcome
-from memadmin.store import removal
+from memadmin.store import holding, removal
 from memadmin.store.locations import Act, Found, ItemClass
 from memadmin.store.models import Hold, Subject
 
@@ -23,6 +23,7 @@ def remove(request: ErasureRequest, *, actor: str, now: datetime) -> int:
     if not Kind(request.kind).is_about_people:
         return 0
     meant = [key for key in request.subjects.filter(ticked=True).values_list("subject_id", flat=True) if key is not None]
+    holding.remove_erased(list(Hold.objects.filter(subject_id__in=meant).values_list("pk", flat=True)))  # those placed since the search
     gone = removal.remove_users(meant)
     _withhold(request, set(Subject.objects.filter(pk__in=meant).values_list("pk", flat=True)))
     PlaceOutcome.objects.update_or_create(request=request, location=PLACE, defaults={"erased": gone, "withheld": len(meant) - gone})

@@ -115,7 +115,7 @@ def _staying(verification: Verification, table: Table) -> set[str]:
 def _close(verification: Verification, *, tables_looked_through: int, now: datetime) -> None:
     _look_for_missing(verification)
     probes = probes_of(verification.manifest)
-    for table, columns in statistics.found_in_statistics(probes).items():
+    for table, columns in statistics.found_in_statistics(probes, besides=_tables_with_staying(verification)).items():
         _note(verification, FindingKind.RESIDUE, statistics.TABLE, table, rows=columns)
     for path in files_with(_folders(), probes.raw_needles):
         _note(verification, FindingKind.RESIDUE, "files", path.parent.name, rows=1, sample=path.name[:100])
@@ -123,6 +123,12 @@ def _close(verification: Verification, *, tables_looked_through: int, now: datet
     outcome = Outcome.BLIND if FindingKind.BLIND in kinds else Outcome.RESIDUE if kinds else Outcome.CLEAN
     Verification.objects.filter(pk=verification.pk).update(outcome=outcome, ended_at=now, tables=tables_looked_through)
     verification.refresh_from_db()
+
+
+def _tables_with_staying(verification: Verification) -> set[str]:
+    """Return the tables whose statistics may name the person: they are made of rows that stay."""
+    names = verification.manifest.items.filter(act__in=STAYS).order_by().values_list("location", flat=True).distinct()
+    return {locations.LOCATIONS[name].table for name in names if name in locations.LOCATIONS}
 
 
 def _look_for_missing(verification: Verification) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from django.db import connection
 
 from memadmin.erasure.verification.needles import stands_in
@@ -10,8 +12,9 @@ from memadmin.erasure.verification.probes import Probes
 TABLE = "pg_stats"
 
 
-def found_in_statistics(probes: Probes) -> dict[str, int]:
-    """Return in how many columns' statistics an identifier stands, by table. Empty on SQLite, whose statistics hold no values."""
+def found_in_statistics(probes: Probes, *, besides: Collection[str] = ()) -> dict[str, int]:
+    """Return in how many columns' statistics an identifier stands, by table, but for those of some tables. Empty on SQLite, whose
+    statistics hold no values."""
     if connection.vendor != "postgresql" or not probes.needles:
         return {}
     said = "concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text)"
@@ -20,6 +23,6 @@ def found_in_statistics(probes: Probes) -> dict[str, int]:
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT tablename, {said} FROM pg_stats WHERE {test}", probes.needles)
         for table, values in cursor.fetchall():
-            if any(stands_in(needle, values) for needle in probes.needles):
+            if table not in besides and any(stands_in(needle, values) for needle in probes.needles):
                 found[table] = found.get(table, 0) + 1
     return found

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 
 import pytest
 from django.conf import settings as django_settings
@@ -15,13 +16,14 @@ from memadmin.erasure.models import ErasureRequest, Status
 from memadmin.erasure.planting import made_row_by_row, plant_person, plant_row
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
-from memadmin.store import configuration, holding, ingest
+from memadmin.store import configuration, holding, ingest, locations
 from memadmin.store.check import check
 from memadmin.store.holding import Placing
 from memadmin.store.intake import Source
 from memadmin.store.models import (
     Archived,
     HistoryEntry,
+    Hold,
     ItemType,
     LongTermMemory,
     Pin,
@@ -125,6 +127,23 @@ def test_a_canary_in_every_place_is_in_no_byte_of_the_database_afterwards(contai
     assert everything().count(CANARY.encode()) == 0
 
 
+def test_a_table_that_an_erasure_empties_keeps_nothing_in_the_statistics_of_its_columns(container, person):
+    for number in range(3):
+        make_memory(container, f"{CANARY} says {number}", user_id=CANARY)
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("ANALYZE")
+            cursor.execute(
+                "SELECT count(*) FROM pg_stats WHERE concat_ws(' ', most_common_vals, histogram_bounds) LIKE %s", [f"%{CANARY}%"]
+            )
+            assert cursor.fetchone()[0] > 0
+
+    request = erased(CANARY)
+
+    assert request.state == Status.COMPLETED, list(request.verifications.get().findings.values_list("kind", "table", "column"))
+    assert everything().count(CANARY.encode()) == 0
+
+
 def test_a_neighbour_whose_id_begins_alike_is_as_before(container, person):
     store(container, a_memory("tea", user_id=f"{CANARY}2", metadata={"a": 1}))
     before = list(LongTermMemory.objects.filter(subject__user_id=f"{CANARY}2").values())
@@ -158,6 +177,54 @@ def test_11_what_came_under_a_hold_after_the_approval_is_kept_and_the_rest_goes(
     assert gone.uid != kept.uid
     assert request.state == Status.COMPLETED, list(request.verifications.get().findings.values_list("kind", "table", "column"))
     assert request.certificates.get().level == "partly"
+
+
+def a_placing(kind):
+    authority = "court_order" if kind == "hold" else "request_pending"
+    return Placing(kind=kind, authority=authority, reason="asked for", review_on=(NOON + days(90)).date())
+
+
+def test_who_is_only_restricted_is_erased_wholly_and_the_restriction_with_them(container, person):
+    holding.place(person.subject, a_placing("restriction"), actor=ACTOR, now=NOON)
+
+    request = erased(CANARY)
+
+    assert request.state == Status.COMPLETED, list(request.verifications.get().findings.values_list("kind", "table", "column"))
+    assert request.certificates.get().level != "partly"
+    assert [model.objects.filter(subject_id=person.subject.pk).count() for model in MODELS] == [0] * len(MODELS)
+    assert not Subject.objects.filter(pk=person.subject.pk).exists()
+    assert not Hold.objects.exists()
+    assert list(check()) == []
+
+
+def test_a_restriction_stays_on_what_a_hold_keeps(container):
+    kept, _ = make_memory(container, "in court", user_id="ann"), make_memory(container, "tea", user_id="ann")
+    make_memory(container, "coffee", user_id="bob")  # the statistics of a table begin with two values
+    holding.place(kept.subject, a_placing("restriction"), actor=ACTOR, now=NOON)
+    holding.place(kept, a_placing("hold"), actor=ACTOR, now=NOON)
+
+    request = erased("ann")
+
+    assert request.state == Status.COMPLETED, list(request.verifications.get().findings.values_list("kind", "table", "column"))
+    left = LongTermMemory.objects.filter(subject=kept.subject)
+    assert [(row.text, row.held, row.restricted) for row in left] == [("in court", True, True)]
+    assert Hold.objects.count() == 2
+    assert list(check()) == []
+
+
+def test_a_restriction_placed_after_the_approval_does_not_send_the_request_back(container):
+    memory = make_memory(container, "met ann at noon", user_id="bob")
+    make_memory(container, "tea", user_id="ann")
+    request = opened("ann")
+    approved(request)
+    holding.place(subject_of(container, "ann"), a_placing("restriction"), actor=ACTOR, now=NOON)
+    holding.place(memory.subject, a_placing("restriction"), actor=ACTOR, now=NOON)
+
+    execute(request)
+
+    assert request.state == Status.COMPLETED, list(request.verifications.get().findings.values_list("kind", "table", "column"))
+    assert LongTermMemory.objects.get().text == "met [erased] at noon"
+    assert not Subject.objects.filter(user_id="ann").exists()
 
 
 def test_words_of_the_person_leave_what_belongs_to_others(container):
@@ -245,7 +312,8 @@ def test_94_a_residue_is_found_and_nothing_is_complete(container, person, monkey
     request = opened(CANARY)
     approved(request)
     steps.begin_approved(now=NOON)
-    monkeypatch.setattr("memadmin.erasure.execution.erasing._BY_PLACE", {"store.archive": lambda keys: len(keys)})
+    lying = replace(locations.get("store.archive"), delete=lambda keys: len(keys))
+    monkeypatch.setitem(locations.LOCATIONS, "store.archive", lying)
 
     run_inline(Job.objects.get(kind=steps.EXECUTE), now=NOON)
     request.refresh_from_db()
