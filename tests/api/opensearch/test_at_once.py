@@ -3,7 +3,6 @@
 from itertools import count
 
 import pytest
-from django.db import connection
 
 from memadmin.store.check import check
 from memadmin.store.models import LongTermMemory, Session, WorkingMemory
@@ -11,10 +10,7 @@ from tests.bots import add, create, long_term, working
 from tests.jobs.at_once import at_once
 from tests.tokens import ApiClient, make_token
 
-pytestmark = [
-    pytest.mark.django_db(transaction=True),
-    pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite lets one writer in at a time"),
-]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
