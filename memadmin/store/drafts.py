@@ -17,6 +17,7 @@ from memadmin.store.policies import (
     DraftChanged,
     NoSuchVersion,
     RetentionIsOff,
+    check_base,
     lock,
     may_publish,
     number_in_force,
@@ -82,11 +83,10 @@ def schedule(container: Container, number: int, *, at: datetime, base: int | Non
     if not now < at <= now + FURTHEST:
         raise BadTime("A policy comes into force at a time that is still to come, within a year.")
     lock(container)
-    draft, in_force = _draft(container, number), PolicyVersion.objects.filter(container=container, status=PolicyStatus.PUBLISHED).first()
+    draft = _draft(container, number)
     if draft.digest != seen:
         raise DraftChanged(draft)
-    if base != (in_force.number if in_force else None):
-        raise Conflict(in_force)
+    check_base(container, base=base)
     if other := scheduled(container):
         raise AlreadyScheduled(other.number)
     _at(draft).update(status=PolicyStatus.SCHEDULED, publish_at=at, scheduled_by=actor, base=base, refused_at=None, refused_because="")

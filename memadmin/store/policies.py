@@ -138,9 +138,15 @@ def may_publish(container: Container, *, base: int | None) -> None:
     """Raise RetentionIsOff or Conflict where publishing over the version `base` would."""
     if not configuration.value("retention_enabled"):
         raise RetentionIsOff("Retention is off, so nothing would carry this policy out. An administrator can turn it on under Settings.")
+    check_base(container, base=base)
+
+
+def check_base(container: Container, *, base: int | None) -> PolicyVersion | None:
+    """Return the version in force if it is the one that the author saw, else raise Conflict."""
     standing = published(container)
     if (standing.number if standing else None) != base:
         raise Conflict(standing)
+    return standing
 
 
 @transaction.atomic
@@ -196,10 +202,7 @@ def lock(container: Container) -> None:
 def _replace(container: Container, *, base: int | None) -> None:
     """Take the published version out of force if it is the one that the author saw."""
     lock(container)
-    standing = published(container)
-    if (standing.number if standing else None) != base:
-        raise Conflict(standing)
-    if standing:
+    if standing := check_base(container, base=base):
         standing.status = PolicyStatus.SUPERSEDED
         standing.save(update_fields=["status"])
 

@@ -16,6 +16,7 @@ from memadmin.access.visibility import visible_containers
 from memadmin.api.v1 import inputs, paging, rendering, shapes
 from memadmin.api.v1.base import ApiView, container_of, principal_of, valid, whole_container
 from memadmin.api.v1.streams import NdJson
+from memadmin.store import policies
 from memadmin.store.models import Container, PolicyStatus, PolicyVersion, Subject
 from memadmin.transfer.exporting import export_containers, export_user
 
@@ -43,8 +44,7 @@ class OneContainer(ApiView):
     def get(self, request: Request, cid: str) -> Response:
         """Read one container, by its id or its uid."""
         container = container_of(request, cid)
-        version = PolicyVersion.objects.filter(container=container, status=PolicyStatus.PUBLISHED).first()
-        return Response(rendering.container(container, version))
+        return Response(rendering.container(container, policies.published(container)))
 
 
 class Users(ApiView):
