@@ -66,7 +66,8 @@ class _Case:
 def forecast(memory: LongTermMemory, policy: RetentionPolicy, *, first: datetime, now: datetime, nights: int = NIGHTS) -> Forecast:
     """Return when the policy takes a memory, if runs take place every day from `first` on and nobody reads or writes.
 
-    Costs a look at each memory of its user: 0.1 s for 10,000 of them.
+    Costs a look at each memory of its user. With 10,000 of them, on a shared core: 0.4 to 1.5 s where no cap takes it; 1 to 2.5 s where one
+    does, since each importance that is tried is another look.
     """
     case = _case(memory, policy, [first + timedelta(days=number) for number in range(nights)])
     fate = case.fate()
