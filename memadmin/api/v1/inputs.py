@@ -30,6 +30,15 @@ class Id(Text):
         super().__init__(longest=MAX_ID_LENGTH, **options)
 
 
+class Number(serializers.FloatField):
+    """JSON's true is no 1."""
+
+    def to_internal_value(self, data: Any) -> float:
+        if isinstance(data, bool):
+            self.fail("invalid")
+        return super().to_internal_value(data)
+
+
 class Time(serializers.DateTimeField):
     def to_internal_value(self, value: Any) -> datetime:
         time: datetime = super().to_internal_value(value)
@@ -64,7 +73,7 @@ class NewMemory(Input):
     tags = serializers.DictField(required=False)
     metadata = serializers.DictField(required=False)
     namespace = serializers.DictField(required=False)
-    importance = serializers.FloatField(required=False, min_value=0, max_value=1)
+    importance = Number(required=False, min_value=0, max_value=1)
     strategy_id = Id(required=False)
     strategy_type = Text(longest=64, required=False)
     fact_key = Id(required=False)
