@@ -8,13 +8,15 @@ from django.test.utils import CaptureQueriesContext
 
 from memadmin.jobs import queue
 from memadmin.jobs.runner import run_inline
-from memadmin.lifecycle import nightly, planning, runs
-from memadmin.lifecycle.models import Run, RunState, RunVictim
+from memadmin.lifecycle import enforcement, nightly, planning, runs
+from memadmin.lifecycle.models import Run, RunState
 from memadmin.lifecycle.starting import OtherRunLive
-from memadmin.store import configuration, defaults, pinning, policies
+from memadmin.lifecycle.warnings import warnings_of
+from memadmin.store import configuration, defaults, pinning, policies, removal
 from memadmin.store.models import Container, HistoryEntry, LongTermMemory, PolicyState, Session, WorkingMemory
 from memadmin.transfer.times import read_time
 from retention.policy import InvalidPolicy, parse_policy
+from retention.victims import COUNT_CAP
 from tests.factories import ACTOR, NOON, a_change, a_message, a_session, days, make_container, make_memory, make_session, store
 from tests.runs import a_policy, assert_store_agrees, carry_out, governed, preview, publish, switch_on
 
@@ -79,17 +81,23 @@ def test_g4_the_messages_of_old_sessions_go_with_them():
     assert_store_agrees()
 
 
+def looks_for_ids(container):
+    """Make a preview and return it with the statements that look through the sessions for ids."""
+    with CaptureQueriesContext(connection) as asked:
+        run = preview(container)
+    return run, [query["sql"] for query in asked if "FROM store_session" in query["sql"] and "ORDER BY" in query["sql"]]
+
+
 def test_g6_within_the_number_no_id_is_collected():
     container = governed(a_policy(sessions={"max_count": 3}))
     sessions(container, 1, 2, 3)
 
-    with CaptureQueriesContext(
-        connection,
-    ) as asked:
-        run = preview(container)
+    within, looked = looks_for_ids(container)
+    publish(container, a_policy(sessions={"max_count": 2}))
+    beyond, looked_beyond = looks_for_ids(container)
 
-    assert (run.planned, RunVictim.objects.count()) == (0, 0)
-    assert not [query for query in asked if query["sql"].startswith("DELETE FROM store_session")]
+    assert (within.planned, looked) == (0, [])
+    assert (beyond.planned, bool(looked_beyond)) == (1, True)
 
 
 def test_g7_pinned_sessions_are_neither_taken_nor_counted():
@@ -115,13 +123,23 @@ def test_g8_all_that_exceeds_the_number_goes_in_one_run():
 def test_g9_more_than_the_cap_of_a_run_waits_for_the_next_one_and_is_told():
     container = governed(a_policy(sessions={"max_count": 2}))
     sessions(container, *range(1, 13))
+
+    first = a_capped_run(container)
+    told = [warned.text for warned in warnings_of(container, planning.policy_of(first), first.summary) if warned.code == "capped.sessions"]
+    carry_out(first)
+    after_first = left()
+    carry_out(a_capped_run(container))
+
+    assert COUNT_CAP == 50_000
+    assert (first.planned, first.summary.by_type["sessions"].left_for_later) == (6, 4)
+    assert told == ["One run takes at most 50,000 sessions for the largest number: this is run 1 of 2, 4 are left for later ones."]
+    assert after_first == sorted(f"s{number}" for number in range(6))
+    assert left() == ["s0", "s1"]
+
+
+def a_capped_run(container):
     run = planning.open_version(policies.published(container), now=NOON, trigger="preview", actor=ACTOR)
-
-    planning.record(run, now=NOON, count_cap=6)
-
-    run.refresh_from_db()
-    assert run.planned == 6
-    assert run.summary.by_type["sessions"].left_for_later == 4
+    return planning.record(run, now=NOON, count_cap=6)
 
 
 def test_g11_exactly_as_old_as_the_limit_is_kept():
@@ -173,13 +191,18 @@ def test_g16_age_and_number_take_their_union():
     assert (run.removed, left()) == (4, ["s0", "s1", "s2", "s3"])
 
 
-def test_g17_hundreds_of_sessions_go_in_batches(monkeypatch):
+def test_g17_hundreds_of_sessions_go_in_batches_of_500(monkeypatch):
+    assert enforcement.SESSIONS == 500
+    monkeypatch.setattr(enforcement, "SESSIONS", 25)
+    batches = []
+    remove = removal.remove_sessions
+    monkeypatch.setattr(removal, "remove_sessions", lambda *args, **more: batches.append(removed := remove(*args, **more)) or removed)
     container = governed(WEEK)
     sessions(container, *([30] * 60))
-    monkeypatch.setattr("memadmin.lifecycle.enforcement.COPIED", 20)
 
     run = carry_out(preview(container))
 
+    assert [batch.items for batch in batches] == [25, 25, 10]
     assert (run.removed, Session.objects.count()) == (60, 0)
 
 
@@ -193,7 +216,7 @@ def test_g18_a_container_that_fails_is_recorded_and_the_next_one_done_without_a_
 
     assert [run.state for run in Run.objects.order_by("number")] == [RunState.FAILED, RunState.FINISHED]
     assert left() == []
-    assert len([nap for nap in naps if nap]) <= 1
+    assert len([nap for nap in naps if nap]) == 1  # after the sound one
 
 
 def test_g19_a_pause_follows_deletions_only(naps):
@@ -312,16 +335,11 @@ def test_g38_an_old_session_that_is_unpinned_goes_with_the_next_run():
 
 
 def test_g39_a_hundred_containers_are_followed_by_the_look_for_orphans():
-    switch_on()
-    containers = [make_container(f"c{number}") for number in range(100)]
-    for container in containers[-1:]:
-        publish(container, WEEK)
+    containers = [governed(WEEK, f"c{number}", orphan_baseline_at=NOON - days(30)) for number in range(100)]
+    for container in (containers[0], containers[-1]):
         store(container, a_message("lost", session_ref="gone", session_gone=True, created_at=NOON - days(60)))
-    last = containers[-1]
-    Container.objects.filter(pk=last.pk).update(orphan_baseline_at=NOON - days(30))
-    others = Container.objects.exclude(pk=last.pk)
-    others.update(policy_state=PolicyState.OPTED_OUT)
 
     a_night()
 
+    assert Run.objects.filter(state=RunState.FINISHED).count() == 100
     assert WorkingMemory.objects.count() == 0
