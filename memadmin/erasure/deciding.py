@@ -138,7 +138,7 @@ def missing_of(request: ErasureRequest, manifest: Manifest, *, undecided: bool) 
         "Decide which of the ids that look alike are meant.": undecided,
         f"{manifest.undecided:,} mixed or mentioning items wait for a decision.": manifest.undecided > 0,
         "A place could not be asked. Search again once it answers.": not_asked,
-        "Nothing was found: end the request as nothing held.": not manifest.items_total,
+        "Nothing was found: end the request as nothing held.": not manifest.items_total and not request.attempt,
     }
     return [sentence for sentence, holds in sentences.items() if holds]
 

@@ -17,7 +17,7 @@ from django.db import transaction
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.erasure import asking, closure, manifests
+from memadmin.erasure import asking, closure, deltas, manifests
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import ErasureRequest, Manifest, Status
 from memadmin.erasure.moves import move
@@ -46,12 +46,34 @@ Phase = Callable[[Manifest, RequestScope, At], At]
 @audited(Action.ERASURE_DISCOVERY_STARTED)
 def start(request: ErasureRequest, *, actor: str, now: datetime) -> Manifest:
     """Begin a new version of the request's manifest, and queue the job that fills it. Raises WrongState."""
-    number = (request.manifests.order_by("-number").values_list("number", flat=True).first() or 0) + 1
+    number = _next_number(request)
     move(request, Status.DISCOVERING, now=now, manifest_number=number, manifest_digest="", error_code="")
-    manifest = Manifest.objects.create(request=request, number=number, cutoff_at=now)
+    return _begun(request, number, actor=actor, now=now, reason="")
+
+
+def look_for_the_rest(request: ErasureRequest, *, actor: str, now: datetime) -> Manifest:
+    """Look for what an execution has left, while the request stands as it is: `deltas.settle` says how it goes on."""
+    return _begun(request, _next_number(request), actor=actor, now=now, reason="residue")
+
+
+def _begun(request: ErasureRequest, number: int, *, actor: str, now: datetime, reason: str) -> Manifest:
+    manifest = Manifest.objects.create(request=request, number=number, cutoff_at=now, follows=deltas.executed(request))
     queue.enqueue(DISCOVER, target=job_target(manifest), requested_by=actor, now=now)
-    log.append(Action.ERASURE_DISCOVERY_STARTED, actor=actor, target=target_of(request), at=now, counts={"manifest": number})
+    counts = {"manifest": number}
+    log.append(Action.ERASURE_DISCOVERY_STARTED, actor=actor, target=target_of(request), at=now, reason_code=reason, counts=counts)
     return manifest
+
+
+def _next_number(request: ErasureRequest) -> int:
+    return (request.manifests.order_by("-number").values_list("number", flat=True).first() or 0) + 1
+
+
+def _is_wanted(manifest: Manifest) -> bool:
+    """Whether the request still waits for this search."""
+    request = manifest.request
+    if request.state == Status.RESIDUE_FOUND:
+        return manifest.follows_id is not None and manifest.completed_at is None
+    return request.state == Status.DISCOVERING and request.manifest_number == manifest.number
 
 
 def job_target(manifest: Manifest) -> str:
@@ -68,7 +90,7 @@ def step(job: JobView, *, now: datetime) -> Step:
     """One page, written together with the place in the search. A request that was withdrawn meanwhile ends the job."""
     manifest = manifest_of(job.target)
     at = At(**job.cursor) if job.cursor else At()
-    if manifest.request.state != Status.DISCOVERING or manifest.request.manifest_number != manifest.number:
+    if not _is_wanted(manifest):
         return Step(finished=True, cursor=job.cursor, done=job.done)
     if at.phase == "finish":
         _finish(manifest, now=now)
@@ -90,10 +112,14 @@ def _go_on(manifest: Manifest, at: At) -> At:
 
 def failed(job: JobView, *, error_code: str, now: datetime) -> None:
     """Put the request back, so that somebody can begin anew; what was found so far counts for nothing."""
-    request = manifest_of(job.target).request
-    if request.state != Status.DISCOVERING:
+    manifest = manifest_of(job.target)
+    request = manifest.request
+    if not _is_wanted(manifest):
         return
-    move(request, Status.RECEIVED, now=now, manifest_number=None, error_code=error_code)
+    if request.state == Status.DISCOVERING:
+        move(request, Status.RECEIVED, now=now, manifest_number=None, error_code=error_code)
+    else:
+        manifest.delete()  # the request stands as it did before the search
     log.append(Action.ERASURE_DISCOVERY_FAILED, actor=f"job/{job.kind}", target=target_of(request), at=now)
 
 
@@ -154,7 +180,18 @@ def _finish(manifest: Manifest, *, now: datetime) -> None:
     manifest.completed_at = now
     manifest.pinned = asking.count_pinned(manifest)
     manifest.save(update_fields=["completed_at", "pinned"])
-    move(request, Status.REVIEW, now=now)
+    _hand_on(manifest, now=now)
     counts = {"manifest": manifest.number, "items": manifest.items_total, "undecided": manifest.undecided}
     counts["not_asked"] = manifest.answers.filter(answer__in=["unreachable", "failed"]).count()
     log.append(Action.ERASURE_DISCOVERED, actor=f"job/{DISCOVER}", target=target_of(request), at=now, counts=counts)
+
+
+def _hand_on(manifest: Manifest, *, now: datetime) -> None:
+    """To the reviewer; after a residue it depends on what is left."""
+    if manifest.request.state == Status.RESIDUE_FOUND:
+        deltas.settle(manifest, now=now)
+        return
+    if manifest.follows is not None:
+        deltas.carry_over(manifest)
+        manifests.sum_up(manifest)
+    move(manifest.request, Status.REVIEW, now=now)

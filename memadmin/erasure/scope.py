@@ -11,8 +11,8 @@ from uuid import UUID
 
 from django.db.models import Q, QuerySet
 
-from memadmin.erasure.models import Kind, Manifest, Origin, ScopeItem
-from memadmin.store.locations import ItemClass
+from memadmin.erasure.models import Kind, Manifest, ManifestItem, Origin, ScopeItem
+from memadmin.store.locations import Act, ItemClass
 from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Session, Subject, WorkingMemory
 
 SHORTEST = 3  # characters: shorter ids are in every second text, and are not looked for in texts
@@ -30,22 +30,30 @@ class RequestScope:
     subject_uids: frozenset[UUID]
     identifiers: tuple[str, ...]
     container_ids: tuple[int, ...] = field(default=())  # in which others may mention them
+    erased_by: int | None = None  # a manifest that was executed: the names that it erased are the person's too
 
     def uids(self) -> Sequence[QuerySet[Any, Any]]:
         if self.subjects:
-            return [model.objects.filter(subject_id__in=self.subjects).values("uid") for model in MEMORIES]
+            return [*(model.objects.filter(subject_id__in=self.subjects).values("uid") for model in MEMORIES), *self._erased()]
         reached = ScopeItem.objects.filter(manifest_id=self.manifest_id, item_class__in=REACHED)
-        return [reached.values("item_uid")]
+        return [reached.values("item_uid"), *self._erased()]
 
     def members(self, uids: Iterable[UUID]) -> set[UUID]:
         asked = set(uids)
         found = asked & self.subject_uids
+        for names in self._erased():
+            found |= set(names.filter(row_uid__in=asked).values_list("row_uid", flat=True))
         if not self.subjects:
             reached = ScopeItem.objects.filter(manifest_id=self.manifest_id, item_uid__in=asked)
             return found | set(reached.filter(item_class__in=REACHED).values_list("item_uid", flat=True))
         for model in MEMORIES:
             found |= set(model.objects.filter(subject_id__in=self.subjects, uid__in=asked).values_list("uid", flat=True))
         return found
+
+    def _erased(self) -> list[QuerySet[Any, Any]]:
+        if self.erased_by is None:
+            return []
+        return [ManifestItem.objects.filter(manifest=self.erased_by, act=Act.DELETE, item_class__in=REACHED).values("row_uid")]
 
     def named_in(self, text: str) -> bool:
         if self.pattern is not None and self.pattern.search(text):
@@ -79,12 +87,15 @@ def scope_of(manifest: Manifest) -> RequestScope:
     if not Kind(request.kind).is_about_people:
         container_ids = set(request.items.values_list("container_id", flat=True))
         aliases = tuple(sorted({row.user_id for row in ticked if row.origin == Origin.ALIAS and row.user_id}))
-        return RequestScope(manifest.pk, (), frozenset(), aliases, _neighbours(container_ids))
+        return RequestScope(manifest.pk, (), frozenset(), aliases, _neighbours(container_ids), manifest.follows_id)
     keys = [row.subject_id for row in ticked if row.subject_id is not None]
     subjects = Subject.objects.filter(pk__in=keys, uid__in=[row.subject_uid for row in ticked if row.subject_uid])
     found = dict(subjects.values_list("pk", "uid"))
+    taken = set(Subject.objects.filter(pk__in=keys).values_list("pk", flat=True))  # by these users, or by others after a restore
+    whole = tuple(sorted({*found, *(set(keys) - taken)}))  # of users that have gone, rows may be left
     container_ids = {row.container_id for row in ticked if row.container_id is not None}
-    return RequestScope(manifest.pk, tuple(sorted(found)) or (-1,), frozenset(found.values()), names, _neighbours(container_ids))
+    uids = frozenset(row.subject_uid for row in ticked if row.subject_uid and row.subject_id in whole)
+    return RequestScope(manifest.pk, whole or (-1,), uids, names, _neighbours(container_ids), manifest.follows_id)
 
 
 def _neighbours(container_ids: Collection[int]) -> tuple[int, ...]:

@@ -138,6 +138,7 @@ def refuse(request: ErasureRequest, code: str, *, letter: str, actor: str, now: 
     """End a request with a reason in law and the letter to the person. Raises UnknownCode, NothingWritten, WrongState."""
     if code not in REFUSAL_CODES:
         raise UnknownCode(f"Choose a reason in law: {', '.join(REFUSAL_CODES)}.")
+    _check_untouched(request)
     note(request, letter, kind=NoteKind.LETTER, actor=actor, now=now)
     move(request, Status.REFUSED, now=now, outcome_code=code)
     _void_standing(request, "refused", now=now)
@@ -149,6 +150,7 @@ def cancel(request: ErasureRequest, *, actor: str, now: datetime) -> None:
     """Withdraw a request. Once the erasure has begun it cannot be: Raises WrongState."""
     if request.state not in BEFORE_EXECUTION:
         raise WrongState(f"Request {request.number} is {Status(request.state).label}: it cannot be withdrawn any more.")
+    _check_untouched(request)
     move(request, Status.CANCELLED, now=now, outcome_code="withdrawn")
     _void_standing(request, "cancelled", now=now)
     log.append(Action.ERASURE_CANCELLED, actor=actor, target=target_of(request), at=now)
@@ -157,6 +159,7 @@ def cancel(request: ErasureRequest, *, actor: str, now: datetime) -> None:
 @audited(Action.ERASURE_NOTHING_HELD)
 def end_as_nothing_held(request: ErasureRequest, *, letter: str, actor: str, now: datetime) -> None:
     """End a request for which every place answered, and none held a thing. Raises NotSoEnded, NothingWritten, WrongState."""
+    _check_untouched(request)
     manifest = request.manifests.filter(number=request.manifest_number or 0).first()
     if manifest is None or manifest.completed_at is None or manifest.items_total:
         raise NotSoEnded("Something was found, or nothing was looked for yet.")
@@ -179,6 +182,12 @@ def answer(request: ErasureRequest, code: str, *, letter: str, actor: str, now: 
     note(request, letter, kind=NoteKind.LETTER, actor=actor, now=now)
     move(request, Status.COMPLETED, now=now, expect=Status.REVIEW, outcome_code=code, completed_at=now, reviewed_by=actor)
     log.append(Action.ERASURE_ANSWERED, actor=actor, target=target_of(request), at=now, reason_code=code)
+
+
+def _check_untouched(request: ErasureRequest) -> None:
+    """After an execution that left something the request is in review again, and can only be carried to its end."""
+    if request.attempt:
+        raise WrongState(f"The erasure of request {request.number} has begun: part of it is done, and it can only be completed.")
 
 
 def _resume(request: ErasureRequest, *, actor: str, now: datetime) -> None:

@@ -46,9 +46,11 @@ from memadmin.pages import (
 )
 from memadmin.pages.erasure import approval as erasure_approval
 from memadmin.pages.erasure import detail as erasure_detail
+from memadmin.pages.erasure import executing as erasure_executing
 from memadmin.pages.erasure import inbox as erasure_inbox
 from memadmin.pages.erasure import intake as erasure_intake
 from memadmin.pages.erasure import items as erasure_items
+from memadmin.pages.erasure import progress as erasure_progress
 
 app_name = "pages"
 urlpatterns = [
@@ -179,6 +181,11 @@ urlpatterns = [
     path("erasure/new/", erasure_intake.erasure_new, name="erasure-new"),
     path("erasure/open/", erasure_intake.erasure_open, name="erasure-open"),
     path("erasure/<uuid:uid>/", erasure_detail.erasure_detail, name="erasure-detail"),
+    path("erasure/<uuid:uid>/progress/", erasure_progress.erasure_progress, name="erasure-progress"),
+    path("erasure/<uuid:uid>/go-on/", erasure_executing.erasure_go_on, name="erasure-go-on"),
+    path("erasure/<uuid:uid>/look-again/", erasure_executing.erasure_look_again, name="erasure-look-again"),
+    path("erasure/<uuid:uid>/back-to-review/", erasure_executing.erasure_back_to_review, name="erasure-back-to-review"),
+    path("erasure/<uuid:uid>/receipt/", erasure_executing.erasure_receipt, name="erasure-receipt"),
     path("erasure/<uuid:uid>/items/", erasure_items.erasure_items, name="erasure-items"),
     path("erasure/<uuid:uid>/decide/", erasure_items.erasure_decide, name="erasure-decide"),
     path("erasure/<uuid:uid>/accept/", erasure_detail.erasure_accept, name="erasure-accept"),

@@ -60,7 +60,7 @@ def document_of(request: ErasureRequest, level: Level, executed: Executed, *, se
     manifest = request.manifests.get(number=request.manifest_number) if request.manifest_number else None
     looks = list(request.verifications.order_by("number"))
     commitments = sorted(request.commitments.values_list("value", flat=True))
-    approval = request.approvals.filter(voided_at__isnull=True).first()
+    approval = request.approvals.filter(voided_at__isnull=True).order_by("pk").last()
     limits = [*LIMITS, *([] if commitments else [NO_RECEIPT]), *([ONE_PERSON] if approval and approval.single_operator else [])]
     return {
         "schema": SCHEMA,

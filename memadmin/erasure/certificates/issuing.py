@@ -15,6 +15,8 @@ from memadmin.erasure.certificates import canonical
 from memadmin.erasure.certificates.contents import Executed, document_of
 from memadmin.erasure.certificates.receipts import commitment, new_receipt
 from memadmin.erasure.models import Certificate, Commitment, ErasureRequest, Level, Outcome
+from memadmin.erasure.moves import Refusal
+from memadmin.erasure.refusals import audited
 
 UNTIL = ("received", "discovering", "review", "awaiting_approval", "approved")  # after that nobody may change what will be signed
 
@@ -23,18 +25,28 @@ class NotProved(Exception):
     """The last look was not clean: there is nothing to certify."""
 
 
-class TooLate(Exception):
+class TooLate(Refusal):
     """The execution has begun, and what will be signed is fixed."""
 
+    code = "too_late"
 
-@transaction.atomic
+
+class NobodyNamed(Refusal):
+    """The request is about single items, or nobody is ticked."""
+
+    code = "nobody_named"
+
+
+@audited(Action.ERASURE_RECEIPT_GIVEN)
 def give_receipt(request: ErasureRequest, *, actor: str, now: datetime) -> str:
-    """Return a new receipt for the person; one given out before is void. It is not kept: show it once. Raises TooLate."""
+    """Return a new receipt for the person; one given out before is void. It is not kept: show it once. Raises TooLate, NobodyNamed."""
     standing = ErasureRequest.objects.select_for_update().get(pk=request.pk)
-    if standing.state not in UNTIL:
+    if standing.state not in UNTIL or standing.attempt:
         raise TooLate("The receipt has to be given out before the erasure begins.")
     receipt = new_receipt()
     ids = {user for user in standing.subjects.filter(ticked=True).values_list("user_id", flat=True) if user is not None}
+    if not ids:
+        raise NobodyNamed("This request names no user, so a certificate will be about nobody: there is nothing to commit to.")
     standing.commitments.all().delete()
     Commitment.objects.bulk_create(Commitment(request=standing, value=commitment(receipt, user)) for user in sorted(ids))
     log.append(Action.ERASURE_RECEIPT_GIVEN, actor=actor, target=f"erasure/{request.uid}", at=now, counts={"ids": len(ids)})

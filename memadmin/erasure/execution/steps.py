@@ -77,18 +77,12 @@ def begin_approved(*, now: datetime) -> int:
 def begin(request: ErasureRequest, *, now: datetime) -> Job:
     """Claim one request and queue its execution. Raises NotApproved, WrongState."""
     approving.claim(request, actor=ACTOR, now=now)
-    return queue.enqueue(EXECUTE, target=target_of(request), requested_by=ACTOR, now=now)
+    return enqueue(request, actor=ACTOR, now=now)
 
 
-@transaction.atomic
-def go_on(request: ErasureRequest, *, actor: str, now: datetime) -> Job:
-    """Let a stalled execution go on from where it was. Raises WrongState."""
-    move(request, Status.EXECUTING, now=now, expect=Status.STALLED, error_code="")
-    log.append(Action.ERASURE_GOES_ON, actor=actor, target=target_of(request), at=now)
-    last = Job.objects.filter(kind=EXECUTE, target=target_of(request)).order_by("-pk").first()
-    if last is None:
-        return queue.enqueue(EXECUTE, target=target_of(request), requested_by=actor, now=now)
-    return queue.retry(last, requested_by=actor)
+def enqueue(request: ErasureRequest, *, actor: str, now: datetime) -> Job:
+    """Queue the execution of a request that was claimed, inside the caller's transaction. `resuming` has the ways on after a stop."""
+    return queue.enqueue(EXECUTE, target=target_of(request), requested_by=actor, now=now)
 
 
 def step(job: JobView, *, now: datetime) -> Step:
@@ -121,6 +115,7 @@ def _manifest(request: ErasureRequest) -> Manifest:
 
 def _ledger(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
     ledger.write("intent", request=str(request.uid), at=now, facts=facts_of(request))
+    request.outcomes.update(withheld=0)  # of an execution before this one: what stays is counted anew
     return At("fence")
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from datetime import datetime
 
+from django.db.models import F
+
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.erasure import manifests
@@ -25,8 +27,10 @@ def remove(request: ErasureRequest, *, actor: str, now: datetime) -> int:
     meant = [key for key in request.subjects.filter(ticked=True).values_list("subject_id", flat=True) if key is not None]
     holding.remove_erased(list(Hold.objects.filter(subject_id__in=meant).values_list("pk", flat=True)))  # those placed since the search
     gone = removal.remove_users(meant)
-    _withhold(request, set(Subject.objects.filter(pk__in=meant).values_list("pk", flat=True)))
-    PlaceOutcome.objects.update_or_create(request=request, location=PLACE, defaults={"erased": gone, "withheld": len(meant) - gone})
+    kept = set(Subject.objects.filter(pk__in=meant).values_list("pk", flat=True))
+    _withhold(request, kept)
+    PlaceOutcome.objects.get_or_create(request=request, location=PLACE)
+    PlaceOutcome.objects.filter(request=request, location=PLACE).update(erased=F("erased") + gone, withheld=len(kept))
     log.append(Action.ERASURE_USERS_REMOVED, actor=actor, target=target_of(request), at=now, counts={"users": gone})
     return gone
 

@@ -20,7 +20,9 @@ class Approval(models.Model):
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["request"], condition=Q(voided_at__isnull=True), name="approval_one_standing"),
+            models.UniqueConstraint(
+                fields=["request"], condition=Q(voided_at__isnull=True, used_at__isnull=True), name="approval_one_standing"
+            ),
             models.CheckConstraint(condition=Q(voided_at__isnull=True) | ~Q(void_code=""), name="approval_void_with_code"),
             models.CheckConstraint(condition=Q(voided_at__isnull=True) | Q(used_at__isnull=True), name="approval_used_or_void"),
         ]

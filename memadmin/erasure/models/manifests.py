@@ -21,6 +21,7 @@ class Manifest(models.Model):
     undecided = models.BigIntegerField(default=0)  # lines of class C and D that wait for the reviewer
     limits = models.JSONField(default=list)  # codes of what could not be looked for
     pinned = models.BigIntegerField(default=0)  # for information: a pin does not stop an erasure
+    follows = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="+")  # the one whose execution left something
 
     class Meta:
         constraints = [

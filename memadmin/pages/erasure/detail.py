@@ -17,6 +17,8 @@ from memadmin.access.rights import Right
 from memadmin.audit.models import AuditEntry, Stream
 from memadmin.erasure import deciding, discovery, manifests, workflow
 from memadmin.erasure.approving import NotFresh, SamePerson
+from memadmin.erasure.certificates.issuing import TooLate
+from memadmin.erasure.execution.resuming import Stopped
 from memadmin.erasure.intake import target_of, today
 from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Manifest, Status
 from memadmin.erasure.models.manifests import Answer
@@ -24,12 +26,13 @@ from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.inbox import clock_of
+from memadmin.pages.erasure.progress import about_execution
 from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store import locations
 from memadmin.store.locations import ItemClass
 
 TIMELINE = 20
-STATUS_OF: dict[type[Refusal], int] = {WrongState: 409, SamePerson: 403, NotFresh: 403}
+STATUS_OF: dict[type[Refusal], int] = {WrongState: 409, Stopped: 409, TooLate: 409, SamePerson: 403, NotFresh: 403}
 
 
 @require_safe
@@ -42,7 +45,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
     """Render the page of a request; `refused` says why what was just asked for did not happen."""
     manifest = found.manifests.filter(number=found.manifest_number or 0).first()
     entries = list(AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(target_of(found)).newest_first()[:TIMELINE])
-    approval = found.approvals.filter(voided_at=None).first()
+    approval = found.approvals.filter(voided_at=None, used_at=None).first()
     actors = {found.opened_by, found.reviewed_by, found.identity_by, *(entry.actor for entry in entries)} - {""}
     state = Status(found.state)
     context: dict[str, Any] = {
@@ -64,6 +67,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "refusal_codes": workflow.REFUSAL_CODES.items(),
         "extension_codes": workflow.EXTENSION_CODES.items(),
         "undecided": any(row.ticked is None for row in _subjects(found)),
+        **about_execution(found),
     }
     return render(request, "erasure/detail.html", context, status=status)
 
@@ -100,13 +104,17 @@ def _missing(found: ErasureRequest, manifest: Manifest | None) -> list[str]:
 Verb = Callable[..., object]
 
 
+def status_of(refusal: Refusal) -> int:
+    return STATUS_OF.get(type(refusal), 422)
+
+
 def act(request: PersonRequest, uid: UUID, verb: Verb, *given: Any, said: str, **details: Any) -> HttpResponse:
     """Do one verb on a request; what it refuses is said on the request's page, and nothing has changed."""
     found = get_request(request.user, uid)
     try:
         verb(found, *given, actor=actor_of(request.user), now=timezone.now(), **details)
     except Refusal as refusal:
-        return show(request, get_request(request.user, uid), refused=str(refusal), status=STATUS_OF.get(type(refusal), 422))
+        return show(request, get_request(request.user, uid), refused=str(refusal), status=status_of(refusal))
     notice(request, said)
     return redirect("pages:erasure-detail", uid)
 

@@ -11,7 +11,7 @@ from memadmin.audit.verification import verify
 from memadmin.erasure import ledger
 from memadmin.erasure.certificates import checking
 from memadmin.erasure.certificates.issuing import file_of
-from memadmin.erasure.execution import steps
+from memadmin.erasure.execution import resuming, steps
 from memadmin.erasure.models import ErasureRequest, Status
 from memadmin.erasure.planting import made_row_by_row, plant_person, plant_row
 from memadmin.jobs.models import Job
@@ -292,7 +292,7 @@ def test_18_an_erasure_whose_ledger_cannot_be_written_deletes_nothing_and_says_s
     assert LongTermMemory.objects.filter(subject=person.subject).exists()
 
     settings.ERASURE_LEDGERS = [str(tmp_path / "there.jsonl")]
-    steps.go_on(request, actor=ACTOR, now=NOON)
+    resuming.go_on(request, actor=ACTOR, now=NOON)
     run_inline(Job.objects.get(kind=steps.EXECUTE), now=NOON)
     request.refresh_from_db()
     assert request.state == Status.COMPLETED

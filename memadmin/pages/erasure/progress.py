@@ -1,0 +1,47 @@
+"""An erasure that has begun: how far it is, and what its verification found."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpResponse
+from django.shortcuts import redirect, render, resolve_url
+from django.views.decorators.http import require_safe
+
+from memadmin.erasure.execution import resuming
+from memadmin.erasure.execution.progress import progress_of
+from memadmin.erasure.models import ErasureRequest, Status
+from memadmin.erasure.visibility import get_request
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, leave_to, wants_part
+
+WORKING = frozenset({Status.EXECUTING, Status.VERIFYING})
+BEGUN = WORKING | {Status.STALLED, Status.RESIDUE_FOUND}
+
+
+@require_safe
+@may("erasure.view")
+def erasure_progress(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """The part that the page asks for while the erasure runs; once something else is to be seen, the whole page."""
+    found = get_request(request.user, uid)
+    if not wants_part(request):
+        return redirect("pages:erasure-detail", uid)
+    context = about_execution(found)
+    if not context.get("follows"):
+        return leave_to(request, resolve_url("pages:erasure-detail", uid))
+    return render(request, "erasure/_execution.html", {"found": found, **context})
+
+
+def about_execution(found: ErasureRequest) -> dict[str, Any]:
+    """Return what `_execution.html` shows, nothing for a request whose erasure has not begun or has ended."""
+    if found.state not in BEGUN:
+        return {}
+    look, searched = resuming.last_look(found), resuming.is_searched(found)
+    return {
+        "progress": progress_of(found),
+        "follows": found.state in WORKING or searched,
+        "searched": searched,
+        "look": look,
+        "findings": list(look.findings.order_by("kind", "table", "column")) if look and found.state == Status.RESIDUE_FOUND else [],
+    }

@@ -1,0 +1,161 @@
+"""The page of a request whose erasure has begun: progress, findings, ways on; and the receipt before it begins."""
+
+import re
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memadmin.access.roles import Role
+from memadmin.erasure.certificates.receipts import is_about
+from memadmin.erasure.execution import steps
+from memadmin.erasure.models import ErasureRequest, FindingKind, Outcome, Status, Verification
+from memadmin.jobs.models import Job
+from memadmin.store import configuration
+from tests.erasure.workflow import approved, opened
+from tests.factories import ACTOR, a_memory, make_container, store
+from tests.people import HTMX, a_browser_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cora() -> Client:
+    return a_browser_of(Role.COMPLIANCE, login="cora")
+
+
+@pytest.fixture
+def running() -> ErasureRequest:
+    now = timezone.now()
+    store(make_container(), a_memory("the secret word"), now=now)
+    request = opened(now=now)
+    approved(request, now=now)
+    steps.begin_approved(now=now)
+    request.refresh_from_db()
+    return request
+
+
+def page_of(browser: Client, request: ErasureRequest) -> str:
+    return str(browser.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode())
+
+
+def post(browser: Client, name: str, request: ErasureRequest) -> Any:
+    answer = browser.post(reverse(f"pages:erasure-{name}", args=[request.uid]))
+    request.refresh_from_db()
+    return answer
+
+
+def with_findings(request: ErasureRequest, kind: FindingKind = FindingKind.RESIDUE) -> None:
+    manifest = request.manifests.get()
+    now = timezone.now()
+    look = Verification.objects.create(request=request, manifest=manifest, number=1, started_at=now, ended_at=now, outcome=Outcome.RESIDUE)
+    look.findings.create(kind=kind, table="store_archived", column="payload", rows=7, sample="12345")
+    ErasureRequest.objects.filter(pk=request.pk).update(state=Status.RESIDUE_FOUND)
+    Job.objects.filter(kind=steps.EXECUTE).update(state="done", finished_at=now)
+    request.refresh_from_db()
+
+
+def test_progress_says_the_step_the_place_and_how_much_and_asks_again(cora: Client, running: ErasureRequest):
+    places = [place.name for place in steps.places_in_order(list(running.manifests.get().lines.values_list("location", flat=True)))]
+    at = {"phase": "rows", "place": places.index("store.long_term"), "item": 0, "look": None, "done": 3}
+    Job.objects.filter(kind=steps.EXECUTE).update(cursor=at, done=3)
+
+    page = page_of(cora, running)
+    part = cora.get(reverse("pages:erasure-progress", args=[running.uid]), headers=HTMX).content.decode()
+
+    for shown in (page, part):
+        assert "Step 4 of 8" in shown
+        assert "Long-term memories" in shown
+        assert 'hx-trigger="every 2s"' in shown
+    assert "<html" not in part
+    assert "the secret word" not in page
+
+
+def test_when_it_has_stopped_or_ended_the_part_sends_to_the_whole_page(cora: Client, running: ErasureRequest):
+    ErasureRequest.objects.filter(pk=running.pk).update(state=Status.STALLED, error_code="LedgerUnusable")
+    address = reverse("pages:erasure-progress", args=[running.uid])
+
+    assert cora.get(address, headers=HTMX).headers["HX-Redirect"] == reverse("pages:erasure-detail", args=[running.uid])
+    assert cora.get(address).status_code == 302
+
+
+def test_a_stalled_erasure_says_why_and_has_a_button_that_lets_it_go_on(cora: Client, running: ErasureRequest):
+    Job.objects.filter(kind=steps.EXECUTE).update(state="failed", finished_at=timezone.now(), error_code="LedgerUnusable")
+    ErasureRequest.objects.filter(pk=running.pk).update(state=Status.STALLED, error_code="LedgerUnusable")
+    running.refresh_from_db()
+
+    assert "LedgerUnusable" in page_of(cora, running)
+    answer = post(cora, "go-on", running)
+
+    assert (answer.status_code, running.state) == (302, Status.EXECUTING)
+    assert Job.objects.get(kind=steps.EXECUTE).state == "queued"
+    assert post(cora, "go-on", running).status_code == 409
+
+
+def test_findings_are_shown_by_place_column_and_number_without_text(cora: Client, running: ErasureRequest):
+    with_findings(running)
+
+    page = page_of(cora, running)
+
+    for shown in ("store_archived", "payload", ">7<", "is still there", "Go on", "Back to review", "Look again"):
+        assert shown in page
+    assert "12345" not in page
+
+
+@pytest.mark.parametrize(
+    ("verb", "state"), [("look-again", Status.VERIFYING), ("back-to-review", Status.DISCOVERING), ("go-on", Status.RESIDUE_FOUND)]
+)
+def test_each_way_on_from_a_residue_has_its_button(cora: Client, running: ErasureRequest, verb: str, state: Status):
+    with_findings(running)
+
+    assert post(cora, verb, running).status_code == 302
+    assert running.state == state
+    assert "hx-trigger" in page_of(cora, running)
+
+
+def test_the_emergency_stop_is_seen_on_the_request_and_keeps_it_from_going_on(cora: Client, running: ErasureRequest):
+    with_findings(running)
+    configuration.change("erasure_paused", True, actor=ACTOR, now=timezone.now())
+
+    assert "All erasures are stopped" in page_of(cora, running)
+    assert post(cora, "look-again", running).status_code == 409
+    assert running.state == Status.RESIDUE_FOUND
+
+
+def test_auditors_and_approvers_follow_it_and_change_nothing(running: ErasureRequest):
+    with_findings(running)
+    for role in (Role.AUDITOR, Role.ADMINISTRATOR):
+        browser = a_browser_of(role, login=role.value)
+        assert "Back to review</button>" not in page_of(browser, running)
+        for verb in ("go-on", "look-again", "back-to-review", "receipt"):
+            assert post(browser, verb, running).status_code == 403
+
+
+def test_a_receipt_is_shown_once_and_proves_whom_the_request_is_about(cora: Client):
+    store(make_container(), a_memory(user_id="ann"), now=timezone.now())
+    request = opened(now=timezone.now())
+    assert "receipt" in page_of(cora, request)
+
+    answer = post(cora, "receipt", request)
+    receipt = re.search(r'id="receipt">([0-9a-f]{32})<', answer.content.decode())
+
+    assert answer.headers["Cache-Control"] == "private, no-store"
+    assert receipt is not None
+    assert is_about(list(request.commitments.values_list("value", flat=True)), receipt[1], "ann")
+    assert receipt[1] not in page_of(cora, request)
+
+
+def test_a_new_receipt_voids_the_one_before_and_after_the_beginning_there_is_none(cora: Client, running: ErasureRequest):
+    ErasureRequest.objects.filter(pk=running.pk).update(state=Status.AWAITING_APPROVAL, attempt=0)
+    assert post(cora, "receipt", running).status_code == 200
+    first = running.commitments.get().value
+    assert post(cora, "receipt", running).status_code == 200
+    assert running.commitments.get().value != first
+    ErasureRequest.objects.filter(pk=running.pk).update(state=Status.EXECUTING, attempt=1)
+
+    answer = post(cora, "receipt", running)
+
+    assert answer.status_code == 409
+    assert "before the erasure begins" in answer.content.decode()
