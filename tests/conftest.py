@@ -17,6 +17,7 @@ from pytest_django.live_server_helper import LiveServer
 from pytest_django.plugin import DjangoDbBlocker
 
 from tests import browser as chrome
+from tests import migrated
 from tests.databases import describe_database, is_sqlite
 from tests.flushing import flush_with_triggers_aside, rows_of_migrations
 
@@ -67,10 +68,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+def django_db_keepdb(django_db_keepdb: bool) -> bool:
+    return django_db_keepdb or is_sqlite()  # the folder of an SQLite database goes as a whole
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(django_db_modify_db_settings: None, pytestconfig: pytest.Config) -> None:
+    if is_sqlite():
+        migrated.restore(pytestconfig.cache.mkdir("databases"), settings.DATABASES["default"]["TEST"]["NAME"])
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker, pytestconfig: pytest.Config) -> Iterator[None]:
     operations = type(connection.ops)
     original = operations.execute_sql_flush
     with django_db_blocker.unblock():
+        if is_sqlite():
+            migrated.keep(pytestconfig.cache.mkdir("databases"))
         operations.execute_sql_flush = flush_with_triggers_aside(original, rows=rows_of_migrations())  # type: ignore[method-assign]
     yield
     operations.execute_sql_flush = original  # type: ignore[method-assign]
