@@ -17,7 +17,7 @@ import re
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -52,6 +52,7 @@ COLUMNS = {
     "store_subject": "uid, user_id, canonical_id, sessions, pinned_sessions, working, messages, long_term, pinned_long_term, tokens, "
     "history, archived, container_id",
 }
+Texts = Callable[[random.Random], Iterator[str]]
 
 
 @dataclass
@@ -153,11 +154,11 @@ def users_of(share: float) -> list[User]:
     return [User(size) for size in [*heavy, *middle, *(left // others + (at < left % others) for at in range(others))]]
 
 
-def fill(server: psycopg.Connection, users: Sequence[User], *, now: datetime) -> None:
+def fill(server: psycopg.Connection, users: Sequence[User], *, now: datetime, texts: Texts | None = None) -> None:
     server.execute("SET synchronous_commit = off")
     add_container(server, CONTAINER, "bench")
     copy_in(server, subjects(users, container=CONTAINER))  # nothing is written for a subject that is not there
-    for done, batch in batches(users, now=now):
+    for done, batch in batches(users, now=now, texts=texts or phrases):
         copy_in(server, batch.lines)
         if sys.stderr.isatty():
             say(f"\r{done:>12,} memories", end="", flush=True)
@@ -172,17 +173,24 @@ def add_container(server: psycopg.Connection, number: int, name: str) -> None:
         "VALUES (%s, gen_random_uuid(), %s, '', '[]', '{}', true, true, 'never_set', 30, false, 1, now(), now())",
         [number, name],
     )
+    server.execute("SELECT setval(pg_get_serial_sequence('store_container', 'id'), max(id)) FROM store_container")
 
 
-def batches(users: Sequence[User], *, now: datetime) -> Iterator[tuple[int, Batch]]:
+def phrases(dice: random.Random) -> Iterator[str]:
+    """Say one of 500 things, again and again."""
+    said = [" ".join(dice.choices(WORDS, k=120)) for _ in range(500)]
+    while True:
+        yield dice.choice(said)
+
+
+def batches(users: Sequence[User], *, now: datetime, texts: Texts) -> Iterator[tuple[int, Batch]]:
     dice = random.Random(1)
     turns = [at for at, user in enumerate(users) for _ in range(user.memories)]
     dice.shuffle(turns)
-    phrases = [" ".join(dice.choices(WORDS, k=120)) for _ in range(500)]
-    batch = Batch()
+    batch, said = Batch(), texts(dice)
     for done, at in enumerate(turns, start=1):
         created = now - SPAN * (1 - done / len(turns))
-        add_memory(batch, at + 1, users[at], dice.choice(phrases), dice=dice, created=created, now=now)
+        add_memory(batch, at + 1, users[at], next(said), dice=dice, created=created, now=now)
         if done % BATCH == 0 or done == len(turns):
             yield done, batch
             batch = Batch()

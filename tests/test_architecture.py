@@ -30,7 +30,7 @@ DOORS_IN = {
     "memadmin/store/archive.py",
     "memadmin/store/bulk.py",
 }  # bulk: what the two others insert with
-DOORS_OUT = {"memadmin/store/removal.py"}
+DOORS_OUT = {"memadmin/store/removal.py", "memadmin/store/removal_by_list.py"}
 MAKING = {"create", "acreate", "get_or_create", "update_or_create", "bulk_create"}
 ENDING = {"delete", "adelete", "_raw_delete"}
 PUBLIC_PAGES = {"login", "logout", "theme", "healthz", "readyz"}

@@ -15,6 +15,8 @@ from uuid import UUID, uuid5
 
 from django.db.models import QuerySet, TextChoices
 
+from memadmin.store.removal_by_list import RemoveListed
+
 ROW_NAMES = UUID("5b0f5c52-9f35-4c0e-8d8e-3a6a2b5f0c11")  # the namespace of names for rows that have no uid of their own
 
 
@@ -101,8 +103,9 @@ class Location:
     `order` is the place in an erasure: copies that answer searches first, children before parents, links last. `columns` says which columns
     hold what; `waived` says of the others why they cannot hold a person's data. `searched` are the columns in which other people's rows are
     looked through for mentions, `read` how a column of another kind becomes text and `pack` the other way round. `delete` removes rows by
-    their keys inside the caller's transaction and returns how many went. A made-up row needs `example` besides the columns, so that
-    its table takes it; `plant` makes one where a row alone is not enough.
+    their keys inside the caller's transaction and returns how many went; `delete_listed` does so with thousands at once, but may leave some
+    to `delete`. A made-up row needs `example` besides the columns, so that its table takes it; `plant` makes one where a row alone is not
+    enough.
     """
 
     name: str
@@ -118,6 +121,7 @@ class Location:
     searched: Sequence[str] = ()
     read: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     delete: Callable[[Sequence[Any]], int] | None = None
+    delete_listed: RemoveListed | None = None
     pack: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
     example: Mapping[str, Any] = field(default_factory=dict)
     plant: Callable[[str, datetime], None] | None = None

@@ -20,6 +20,7 @@ from memadmin.store.models import (
     Feedback,
     HistoryEntry,
     Hold,
+    ItemType,
     LongTermMemory,
     Pin,
     PolicyVersion,
@@ -30,6 +31,7 @@ from memadmin.store.models import (
     Subject,
     WorkingMemory,
 )
+from memadmin.store.removal_by_list import remover_of, remover_of_links
 
 OURS = "a random name of ours, which nothing outside knows"
 WORD = "one of our own fixed words or numbers"
@@ -79,6 +81,7 @@ register(
             "store.working", WorkingMemory, links=("uid",), said=("messages", "structured_data", "event", "binary_data"), at="stored_at"
         ),
         searched=("messages", "structured_data", "structured_data_blob", "metadata", "tags", "parameters", "event", "author"),
+        delete_listed=remover_of(ItemType.WORKING),
     ),
     Location(
         name="store.history",
@@ -89,6 +92,7 @@ register(
         waived={"actor": WHO},
         find=owned("store.history", HistoryEntry, links=("uid", "memory_uid"), said=("before", "after", "error"), at="stored_at"),
         searched=("before", "after", "error", "tags"),
+        delete_listed=remover_of(ItemType.HISTORY),
     ),
     Location(
         name="store.long_term",
@@ -103,6 +107,7 @@ register(
         waived={**dict.fromkeys(("strategy_type", "tokens_method", "importance_source"), WORD), "embedding_model": "the name of a model"},
         find=owned("store.long_term", LongTermMemory, links=("uid",), said=("text", "parts", "metadata", "tags"), at="stored_at"),
         searched=("text", "parts", "author", "tags", "metadata"),
+        delete_listed=remover_of(ItemType.LONG_TERM),
     ),
     Location(
         name="store.sessions",
@@ -136,6 +141,7 @@ register(
         find=owned("store.pins", Pin, links=("target_uid",), said=("reason",), at="created_at"),
         searched=("reason",),
         delete=raw_delete(Pin),
+        delete_listed=remover_of_links(Pin),
     ),
     Location(
         name="store.recalls",
@@ -146,6 +152,7 @@ register(
         find=owned("store.recalls", RecallEvent, links=("memory_uid",), said=("fact_key", "session_ref", "invocation_id"), at="at"),
         searched=("fact_key", "session_ref", "invocation_id"),
         delete=raw_delete(RecallEvent),
+        delete_listed=remover_of_links(RecallEvent),
     ),
     Location(
         name="store.feedback",
@@ -207,6 +214,7 @@ register(
         item_class=E,
         find=links_of,
         delete=raw_delete(Provenance),
+        delete_listed=remover_of_links(Provenance),
     ),
     Location(
         name="store.subjects",

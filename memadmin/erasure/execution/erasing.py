@@ -21,7 +21,6 @@ from memadmin.store.holding import with_stays
 from memadmin.store.locations import Act, Location
 from memadmin.store.models import Archived, HistoryEntry, Hold, ItemType, LongTermMemory, Session, WorkingMemory
 
-AT_ONCE = 200  # items of one transaction
 OF_PLACE: dict[str, tuple[ItemType, Any]] = {
     "store.sessions": (ItemType.SESSION, Session),
     "store.working": (ItemType.WORKING, WorkingMemory),
@@ -48,7 +47,7 @@ def erase(request: ErasureRequest, location: Location, items: Sequence[ManifestI
         elif act in (Act.REDACT, Act.REDERIVE):
             _redact(request, location, part, act=Act(act), actor=actor, now=now)
         elif act == Act.WITHHOLD:
-            _count(request, location, withheld=len(part))
+            count(request, location, withheld=len(part))
 
 
 def _delete(request: ErasureRequest, location: Location, items: Sequence[ManifestItem], *, actor: str, now: Any) -> None:
@@ -58,7 +57,7 @@ def _delete(request: ErasureRequest, location: Location, items: Sequence[Manifes
         gone = removal.remove_erased(item_type, keys)
         kept = _staying(model, keys)
         _withhold(items, kept)
-        _count(request, location, erased=gone, absent=len(keys) - gone - len(kept), withheld=len(kept))
+        count(request, location, erased=gone, absent=len(keys) - gone - len(kept), withheld=len(kept))
         return
     end = location.delete
     if end is None:
@@ -67,7 +66,7 @@ def _delete(request: ErasureRequest, location: Location, items: Sequence[Manifes
     spares = MAY_SPARE.get(location.name)
     kept = _staying(spares, keys) if spares else set()
     _withhold(items, kept)
-    _count(request, location, erased=gone, absent=len(keys) - gone - len(kept), withheld=len(kept))
+    count(request, location, erased=gone, absent=len(keys) - gone - len(kept), withheld=len(kept))
 
 
 def _staying(model: Any, keys: Sequence[int]) -> set[int]:
@@ -81,13 +80,13 @@ def _redact(request: ErasureRequest, location: Location, items: Sequence[Manifes
     keys = [json.loads(item.row_key) for item in items]
     if location.name == "store.audit_payloads":
         gone = log.redact_payload([tuple(key) for key in keys], actor=actor, at=now, reason_code=REASON, request_id=str(request.uid))
-        _count(request, location, redacted=gone, absent=len(keys) - gone)
+        count(request, location, redacted=gone, absent=len(keys) - gone)
         return
     changed, kept = redact(request, location, items, act=act)
     if kept:
         _withhold(items, kept)
     name = "rederived" if act == Act.REDERIVE else "redacted"
-    _count(request, location, **{name: changed}, absent=len(keys) - changed - len(kept), withheld=len(kept))
+    count(request, location, **{name: changed}, absent=len(keys) - changed - len(kept), withheld=len(kept))
 
 
 def _withhold(items: Sequence[ManifestItem], kept: set[int]) -> None:
@@ -97,7 +96,8 @@ def _withhold(items: Sequence[ManifestItem], kept: set[int]) -> None:
             ManifestItem.objects.filter(pk=item.pk).update(act=Act.WITHHOLD, reason_code=HELD)
 
 
-def _count(request: ErasureRequest, location: Location, **amounts: int) -> None:
+def count(request: ErasureRequest, location: Location, **amounts: int) -> None:
+    """Add to what became of a place: erased, redacted, rederived, absent, withheld."""
     PlaceOutcome.objects.get_or_create(request=request, location=location.name)
     changes = {name: F(name) + amount for name, amount in amounts.items() if amount}
     if changes:

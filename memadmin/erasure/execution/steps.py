@@ -3,7 +3,7 @@
     ledger   a line outside the database, on the disk before anything goes
     fence    nobody writes anything about these users any more; the database refuses it too
     words    what others keep loses the person's words: first, since the person's own texts tell which they are
-    rows     copies that answer searches, then children before parents, technical copies, links: place by place, 200 at a time
+    rows     copies that answer searches, then children before parents, technical copies, links: place by place (see `batches`)
     users    the rows of the users themselves, where nothing stays behind
     forget   the database's pages, indexes, statistics and log
     look     the independent verification
@@ -14,6 +14,7 @@ Nothing that fails is passed over: the request is STALLED with a code, and goes 
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
@@ -27,7 +28,8 @@ from memadmin.audit.actions import Action
 from memadmin.erasure import approving, ledger, refs
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.execution import closing, fencing, physical, users
-from memadmin.erasure.execution.erasing import AT_ONCE, erase, places_in_order
+from memadmin.erasure.execution.batches import AT_ONCE, carry_out, next_batch, next_size
+from memadmin.erasure.execution.erasing import places_in_order
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import ErasureRequest, Kind, Manifest, Outcome, Status, Verification
 from memadmin.erasure.moves import WrongState, move
@@ -50,11 +52,12 @@ class Paused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where an execution is: the phase, the place of the manifest, the last item of it; in the look, where that is."""
+    """Where an execution is: the phase, the place of the manifest, its last item, how many come next; in the look, where that is."""
 
     phase: str = PHASES[0]
     place: int = 0
     item: int = 0
+    size: int = AT_ONCE
     look: dict[str, Any] | None = None
     done: int = 0
 
@@ -148,15 +151,16 @@ def _items(request: ErasureRequest, at: At, job: JobView, now: datetime, *, acts
     if at.place >= len(places):
         return At(then, done=at.done)
     location = places[at.place]
+    began = time.monotonic()
     with transaction.atomic():
-        waiting = manifest.items.filter(location=location.name, act__in=acts, pk__gt=at.item).order_by("pk")
-        batch = list(waiting[:AT_ONCE])
-        if not batch:
-            return replace(at, place=at.place + 1, item=0)
-        erase(request, location, batch, actor=ACTOR, now=now)
-        counts = {"items": len(batch)}
+        batch = next_batch(manifest, location, acts=acts, behind=at.item, size=at.size)
+        if batch is None:
+            return replace(at, place=at.place + 1, item=0, size=AT_ONCE)
+        carry_out(request, batch, actor=ACTOR, now=now)
+        counts = {"items": batch.items}
         log.note(Action.ERASURE_BATCH, actor=ACTOR, target=target_of(request), at=now, reason_code=location.name, counts=counts)
-        after = replace(at, item=batch[-1].pk, done=at.done + len(batch))
+        size = next_size(at.size, took=time.monotonic() - began)
+        after = replace(at, item=batch.upto, done=at.done + batch.items, size=size)
         lease.checkpoint(job, Step(finished=False, cursor=asdict(after), done=after.done, total=manifest.items_total), now=now)
     return after
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from django.db import connection, transaction
 
 from memadmin.erasure.planting import Planted, made_row_by_row, plant_person, plant_row
 from memadmin.erasure.verification.probes import Probes
-from memadmin.erasure.verification.scanning import Stretch, scan
+from memadmin.erasure.verification.scanning import Key, Stretch, last_key, scan
 from memadmin.erasure.verification.schema import Table, tables
 from memadmin.store import ingest, locations
 from memadmin.store.locations import Location
@@ -33,8 +33,9 @@ def blind_places(*, now: datetime) -> list[str]:
     """Plant a control in every place and return `location.column` of each that the look does not see."""
     blind: list[str] = []
     with contextlib.suppress(_TakenBack), transaction.atomic():
+        before = {table.name: last_key(table) for table in tables()}  # a control is new: what was there is not looked through for it
         planted = _plant(now=now)
-        blind += _unseen(planted)
+        blind += _unseen(planted, before)
         raise _TakenBack
     return blind
 
@@ -57,12 +58,12 @@ def _plant(*, now: datetime) -> Planted:
     return planted
 
 
-def _unseen(planted: Planted) -> Iterator[str]:
+def _unseen(planted: Planted, before: Mapping[str, Key | None]) -> Iterator[str]:
     by_name = {table.name: table for table in tables()}
     probes = Probes(subjects=(planted.subject.pk,), identifiers=(planted.word,), names=_names_of(planted))
     for location in _with_tables():
         table = by_name.get(location.table)
-        seen = {hit.column for hit in scan(table, probes, Stretch())} if table else set()
+        seen = {hit.column for hit in scan(table, probes, Stretch(after=before.get(location.table)))} if table else set()
         yield from (f"{location.name}.{column}" for column in _expected(location, table) if column not in seen)
 
 

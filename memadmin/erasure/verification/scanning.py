@@ -50,6 +50,17 @@ def next_stretch(table: Table, after: Key | None, *, rows: int = ROWS_AT_ONCE) -
     return Stretch(after, tuple(row) if row else None)
 
 
+def last_key(table: Table) -> Key | None:
+    """Return the key of a table's last row, where keys are numbers that only grow, so that later rows can be told. Else None."""
+    if len(table.key) != 1:
+        return None
+    name = _name(table.key[0])
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {name} FROM {_name(table.name)} ORDER BY {name} DESC LIMIT 1")
+        row = cursor.fetchone()
+    return tuple(row) if row and isinstance(row[0], int) else None
+
+
 def scan(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Hit]:
     """Yield what is found in these rows, a row once for each column that has it."""
     yield from _by_key(table, probes, stretch)
@@ -87,7 +98,8 @@ def _by_bytes(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Hit]:
     columns = table.holding(Holds.BYTES)
     if not columns or not probes.needles:
         return
-    for row in _rows(table, [_name(column) for column in columns], stretch, [], []):
+    some = " OR ".join(f"{_name(column)} IS NOT NULL" for column in columns)
+    for row in _rows(table, [_name(column) for column in columns], stretch, [f"({some})"], []):
         key, said = row[: len(table.key)], row[len(table.key) :]
         for column, value in zip(columns, said, strict=True):
             if value is not None and _stands_inside(probes, value):
@@ -139,7 +151,8 @@ def _contains(said: str, needles: int) -> str:
     find = "strpos" if connection.vendor == "postgresql" else "instr"
     if needles == 1:
         return f"{find}({said}, %s) > 0"
-    return "(" + " OR ".join([f"{find}({said}, %s) > 0"] * needles) + ")"
+    tests = " OR ".join([f"{find}(said, %s) > 0"] * needles)
+    return f"EXISTS (SELECT 1 FROM (SELECT {said} AS said LIMIT 1 OFFSET 0) AS row WHERE {tests})"  # put together once for all of them
 
 
 def _as_text(column: str) -> str:

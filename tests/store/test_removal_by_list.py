@@ -1,0 +1,82 @@
+import pytest
+
+from memadmin.store import pinning
+from memadmin.store.check import check
+from memadmin.store.models import HistoryEntry, Hold, HoldKind, ItemType, LongTermMemory, Pin, Provenance, WorkingMemory
+from memadmin.store.removal_by_list import Listed, remover_of, remover_of_links
+from tests.factories import ACTOR, NOON, a_change, a_message, make_container, make_memory, store, subject_of
+from tests.holds import hold
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def container():
+    return make_container()
+
+
+def listed(*rows, of=None):
+    """Name these rows, as rows of the user who has them, or of another one."""
+    selects = ["SELECT CAST(%s AS bigint) AS key, CAST(%s AS bigint) AS subject_id"] * len(rows)
+    return Listed(" UNION ALL ".join(selects), [part for row in rows for part in (row.pk, of or row.subject_id)])
+
+
+def test_what_is_listed_goes_with_its_pins_and_counters_and_its_neighbours_stay(container):
+    pinned, plain, staying = make_memory(container, tokens=10), make_memory(container, tokens=5), make_memory(container, tokens=4)
+    pinning.pin(pinned, reason="allergy", actor=ACTOR, now=NOON)
+
+    assert remover_of(ItemType.LONG_TERM)(listed(pinned, plain)) == 2
+
+    assert list(LongTermMemory.objects.all()) == [staying]
+    assert Pin.objects.count() == 0
+    ann = subject_of(container)
+    assert (ann.long_term, ann.tokens, ann.pinned_long_term) == (1, 4, 0)
+    assert list(check()) == []
+
+
+def test_messages_and_history_are_counted_out_for_each_user(container):
+    store(container, a_message("hello", user_id="ann"), a_message("bye", user_id="bob"), a_change(user_id="bob"))
+
+    gone = [
+        remover_of(ItemType.WORKING)(listed(*WorkingMemory.objects.all())),
+        remover_of(ItemType.HISTORY)(listed(*HistoryEntry.objects.all())),
+    ]
+
+    assert gone == [2, 1]
+    assert [subject_of(container, user).messages for user in ("ann", "bob")] == [0, 0]
+    assert list(check()) == []
+
+
+@pytest.mark.parametrize("kind", [HoldKind.HOLD, HoldKind.RESTRICTION])
+def test_what_is_held_or_restricted_is_left_for_whoever_asks_why(container, kind):
+    held, free = make_memory(container), make_memory(container)
+    hold(held, kind=kind)
+
+    assert remover_of(ItemType.LONG_TERM)(listed(held, free)) == 1
+
+    assert list(LongTermMemory.objects.all()) == [held]
+    assert Hold.objects.count() == 1
+
+
+def test_what_is_not_there_any_more_is_not_counted(container):
+    gone = make_memory(container)
+    names = listed(gone)
+    remover_of(ItemType.LONG_TERM)(names)
+
+    assert remover_of(ItemType.LONG_TERM)(names) == 0
+    assert subject_of(container).long_term == 0
+
+
+def test_links_go_by_list(container):
+    memory = make_memory(container)
+    link = Provenance.objects.create(
+        derived_type="long-term",
+        derived_uid=memory.uid,
+        source_type="sessions",
+        source_uid=container.uid,
+        container=container,
+        subject_id=memory.subject_id,
+    )
+
+    assert remover_of_links(Provenance)(listed(link)) == 1
+    assert Provenance.objects.count() == 0
