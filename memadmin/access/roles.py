@@ -40,6 +40,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
         Right.ERASURE_REVIEW,
         Right.ERASURE_APPROVE,
         Right.ERASURE_HOLD,
+        Right.BACKUP_MANAGE,
         Right.EXPORT_MAKE,
         Right.RUN_APPROVE,
         Right.SCHEDULE_VIEW,
@@ -62,6 +63,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
             # Approves by numbers and digest, where an installation has one compliance officer only.
             Right.ERASURE_VIEW,
             Right.ERASURE_APPROVE,
+            Right.BACKUP_MANAGE,
             Right.IMPORT_MAKE,
             Right.PERSON_MANAGE,
             Right.TOKEN_MANAGE,

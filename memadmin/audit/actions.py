@@ -120,10 +120,17 @@ class Action(models.TextChoices):
     ERASURE_LOOKS_AGAIN = "erasure.looks_again", "An erasure of which something was left is verified anew"
     ERASURE_RESIDUE_FOUND = "erasure.residue_found", "A verification found something left, or something gone that was to stay"
     ERASURE_COMPLETED = "erasure.completed", "An erasure is complete: verified, certified, and the names in its papers purged"
+    ERASURE_CLOSED = "erasure.closed", "A complete erasure was closed: the backups from before have ended, and who had copies was told"
+    ERASURE_FORGOTTEN = "erasure.forgotten", "The last digests by which a closed erasure knew whom it was about are gone; counts stay"
     ERASURE_ANSWERED = "erasure.answered", "A request that erases nothing was answered"
     ERASURE_NOTHING_HELD = "erasure.nothing_held", "A request ended: nothing is held, and the person was told so"
     ERASURE_REFUSED = "erasure.refused", "A request was refused with a reason and a letter"
     ERASURE_CANCELLED = "erasure.cancelled", "A request was withdrawn before anything was erased"
+
+    BACKUP_RECORDED = "backup.recorded", "A backup was put into the inventory"
+    BACKUP_RESCHEDULED = "backup.rescheduled", "A backup ends on another day than was said"
+    BACKUP_DESTROYED = "backup.destroyed", "A backup was confirmed to be destroyed, with what shows it"
+    BACKUP_INVENTORY_CHECKED = "backup.inventory_checked", "Somebody said that every backup until then is in the inventory"
 
     WEBHOOK_CREATED = "webhook.created", "An address was subscribed to events"
     WEBHOOK_PAUSED = "webhook.paused", "A subscription was paused, by a person or because its address did not answer for days"

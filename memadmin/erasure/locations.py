@@ -74,6 +74,19 @@ register(
     ),
 )
 
+register(
+    Location(
+        name="erasure.backups",
+        title="Backups from before an erasure",
+        order=109,
+        item_class=ItemClass.BACKUP,
+        act=Act.CLEAR,
+        goes="They hold what was erased until they end; the request is closed when all of them have. What is restored is erased again.",
+    ),
+)
+
+waive("erasure_backuprecord", "where backups lie and when they end, written by those who run them")
+waive("erasure_inventorycheck", "times and who said so")
 waive("erasure_erasurerequest", "codes, times and opaque names; whom it is about and what people wrote stand in other tables")
 waive("erasure_manifest", "digests, numbers and codes")
 waive("erasure_locationanswer", WORD)

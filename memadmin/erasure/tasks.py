@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from memadmin.erasure import approving, discovery
+from memadmin.erasure import approving, discovery, ending
 from memadmin.erasure.execution import steps
-from memadmin.jobs.registry import JobView, Step, every_minute, job
+from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
 
 
 @job(discovery.DISCOVER, on_failed=discovery.failed)
@@ -31,3 +31,10 @@ def begin_approved(*, now: datetime) -> None:
 def execute(job: JobView, *, now: datetime) -> Step:
     """One batch of an approved erasure."""
     return steps.step(job, now=now)
+
+
+@scheduled(ending.DAILY, default_cron="40 4 * * *")
+@job(ending.DAILY)
+def close(job: JobView, *, now: datetime) -> Step:
+    """One complete request: closed, if it waits for nothing any more."""
+    return ending.step(job, now=now)

@@ -45,6 +45,7 @@ from memadmin.pages import (
     whatif,
 )
 from memadmin.pages.erasure import approval as erasure_approval
+from memadmin.pages.erasure import backups
 from memadmin.pages.erasure import detail as erasure_detail
 from memadmin.pages.erasure import executing as erasure_executing
 from memadmin.pages.erasure import inbox as erasure_inbox
@@ -162,6 +163,11 @@ urlpatterns = [
     path("webhooks/<uuid:uid>/", webhooks.webhook_detail, name="webhook-detail"),
     path("webhooks/<uuid:uid>/switch/", webhooks.webhook_switch, name="webhook-switch"),
     path("webhooks/<uuid:uid>/delete/", webhooks.webhook_delete, name="webhook-delete"),
+    path("backups/", backups.backup_list, name="backup-list"),
+    path("backups/record/", backups.backup_record, name="backup-record"),
+    path("backups/check/", backups.backup_check, name="backup-check"),
+    path("backups/<uuid:uid>/reschedule/", backups.backup_reschedule, name="backup-reschedule"),
+    path("backups/<uuid:uid>/destroyed/", backups.backup_destroyed, name="backup-destroyed"),
     path("certificates/<uuid:serial>/", certificates.certificate_detail, name="certificate-detail"),
     path("certificates/<uuid:serial>/file/", certificates.certificate_file, name="certificate-file"),
     path("certificates/<uuid:serial>/pdf/", certificates.certificate_pdf, name="certificate-pdf"),

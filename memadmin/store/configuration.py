@@ -136,7 +136,7 @@ def _erasing() -> tuple[SettingSpec, ...]:
         SettingSpec(
             "erasure_backup_days",
             "Backups expire after (days)",
-            "How long your backups are kept, for certificates and for how long an erased person is remembered. 0: unknown, and said so.",
+            "How long your backups are kept, as long as nobody says that the inventory of backups is whole. 0: unknown, and said so.",
             0,
             0,
             3_650,

@@ -117,6 +117,17 @@ def settle(request_ref: str, *, terms: Terms, user_ids: Collection[str] = (), ac
 
 
 @transaction.atomic
+def keep_until(request_ref: str, until: datetime, *, actor: str, now: datetime) -> int:
+    """Let go of all that a request suppresses at this time, or when its block ends where that is later. Returns how many that are."""
+    standing = Suppression.objects.filter(request_ref=request_ref, mode__in=STANDING).exclude(mode=Mode.FENCE)
+    later = standing.filter(block_until__gt=until).update(keep_until=F("block_until"))
+    changed = later + standing.exclude(block_until__gt=until).update(keep_until=until)
+    if changed:
+        _say(Action.SUPPRESSION_CHANGED, request_ref, actor=actor, now=now, counts={"ends": changed})
+    return changed
+
+
+@transaction.atomic
 def lift(suppression: Suppression, *, reason: str, actor: str, now: datetime) -> None:
     """Let what was suppressed in again. It brings nothing back: who comes under the id now begins anew. Raises NoReason, NotStanding."""
     if not says_something(reason):

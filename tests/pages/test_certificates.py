@@ -32,7 +32,7 @@ def certificate(container, settings, tmp_path):
     look = looking.begin(a_manifest(request, [("store.subjects", person)], acts={"store.subjects": Act.WITHHOLD}), now=NOON)
     look.outcome, look.ended_at = "clean", NOON
     look.save()
-    executed = Executed(started_at=NOON, places=DONE, recipients={}, backups_expire_at=None)
+    executed = Executed(started_at=NOON, places=DONE, recipients={})
     return issue(request, Level.PARTLY, executed, actor="job/erasure", now=NOON)
 
 

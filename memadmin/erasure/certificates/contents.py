@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from typing import Any
 
-from django.db.models import Count, Max
+from django.db.models import Count, Max, Q
 
 from memadmin.audit.models import AuditEntry, AuditHead, Stream
+from memadmin.erasure.backups import Horizon
 from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.checking import SCHEMA
+from memadmin.erasure.manifests import HELD
 from memadmin.erasure.models import Approval, Certificate, ErasureRequest, Level, Manifest, Verification
 from memadmin.store import locations
 from memadmin.store.locations import Act
+from memadmin.store.models import Hold, HoldKind, HoldScope, Subject
 from memadmin.version import VERSION
 
 LIMITS = (
@@ -51,8 +54,9 @@ class Executed:
 
     started_at: datetime | None
     places: Sequence[PlaceResult]
-    recipients: dict[str, int]  # by state: how many were told
-    backups_expire_at: datetime | None  # None: unknown, and said so
+    recipients: dict[str, int]  # by state: how many notices
+    horizon: Horizon | None = None  # None: nothing was erased that a backup could bring back
+    completed_at: datetime | None = None
 
 
 def document_of(request: ErasureRequest, level: Level, executed: Executed, *, serial: str, now: datetime) -> dict[str, Any]:
@@ -77,7 +81,7 @@ def document_of(request: ErasureRequest, level: Level, executed: Executed, *, se
         "verification": _verification(looks),
         "withheld": _withheld(manifest),
         "recipients": dict(executed.recipients),
-        "backups": {"expire_at": _written(executed.backups_expire_at) or "unknown"},
+        "backups": _backups(executed.horizon),
         "limits": limits,
         "subject_commitments": commitments,
         "audit": _audit(),
@@ -100,6 +104,7 @@ def _times(
         "approved_at": approval.approved_at if approval else None,
         "executed_from": executed.started_at,
         "verified_at": looks[-1].ended_at if looks else None,
+        "completed_at": executed.completed_at,
         "issued_at": now,
     }
     return {name: _written(at) for name, at in times.items()}
@@ -117,8 +122,8 @@ def _people(request: ErasureRequest, approval: Approval | None) -> dict[str, Any
 def _manifest(manifest: Manifest | None) -> dict[str, Any]:
     if manifest is None:
         return {}
-    refs = manifest.items.order_by("item_ref").values_list("item_ref", flat=True).iterator()
-    return {"number": manifest.number, "digest": manifest.digest, "items": manifest.items_total, "root": merkle.root(refs)}
+    root = manifest.root or merkle.root(manifest.items.order_by("item_ref").values_list("item_ref", flat=True).iterator())
+    return {"number": manifest.number, "digest": manifest.digest, "items": manifest.items_total, "root": root}
 
 
 def _place(result: PlaceResult) -> dict[str, Any]:
@@ -130,14 +135,37 @@ def _verification(looks: Sequence[Verification]) -> dict[str, Any]:
     return {"looks": [{name: getattr(look, name) for name in named} | {"findings": look.findings.count()} for look in looks]}
 
 
+def _backups(horizon: Horizon | None) -> dict[str, Any]:
+    """What is known of backups from before: until when they last, and how that is known."""
+    if horizon is None:
+        return {}
+    return {
+        "expire_at": _written(horizon.until) or "unknown",
+        "known_by": horizon.basis.value,
+        "kinds": horizon.kinds,
+        "not_yet_destroyed": len(horizon.standing),
+        "inventory_checked_at": _written(horizon.checked_at),
+    }
+
+
 def _withheld(manifest: Manifest | None) -> list[dict[str, Any]]:
     if manifest is None:
         return []
     kept = manifest.items.filter(act=Act.WITHHOLD).values("reason_code").annotate(items=Count("pk"), review_on=Max("review_on"))
     return [
-        {"reason": row["reason_code"], "items": row["items"], "review_on": row["review_on"].isoformat() if row["review_on"] else ""}
+        {"reason": row["reason_code"], "items": row["items"], "review_on": day.isoformat() if day else ""}
         for row in kept.order_by("reason_code")
+        for day in [row["review_on"] or (_holds_reviewed_on(manifest) if row["reason_code"] == HELD else None)]
     ]
+
+
+def _holds_reviewed_on(manifest: Manifest) -> date | None:
+    """Return when somebody looks again at the last of the holds that keep something: their day stands on the hold, not on the item."""
+    subjects = manifest.items.filter(act=Act.WITHHOLD, reason_code=HELD).values("subject_id")
+    containers = Subject.objects.filter(pk__in=subjects).values("container")
+    binding = Q(subject__in=subjects) | Q(scope=HoldScope.CONTAINER, container__in=containers)
+    days = Hold.objects.filter(binding, kind=HoldKind.HOLD, released_at=None)
+    return days.aggregate(last=Max("review_on"))["last"]
 
 
 def _audit() -> dict[str, Any]:

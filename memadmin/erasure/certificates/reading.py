@@ -10,6 +10,12 @@ _REACHED = {
     "L1": "gone for every query",
     "L2": "gone, with its indexes, vectors and statistics",
     "L3": "gone, and its pages on disk are overwritten",
+    "L4": "gone, and the backups from before have ended",
+}
+_KNOWN_BY = {
+    "inventory": "by the inventory of backups",
+    "setting": "by how long this installation says that it keeps them",
+    "unknown": "nobody has said how long they are kept",
 }
 _TIMES = {
     "received_at": "request received",
@@ -17,6 +23,7 @@ _TIMES = {
     "approved_at": "approved",
     "executed_from": "erasing began",
     "verified_at": "verified",
+    "completed_at": "complete",
     "issued_at": "issued",
 }
 _PEOPLE = {"opened_by": "taken in by", "reviewed_by": "reviewed by", "approved_by": "approved by"}
@@ -90,7 +97,20 @@ def _withheld(withheld: list[dict[str, Any]]) -> Part:
 
 def _outside(document: dict[str, Any]) -> list[list[str]]:
     told = [[f"recipients: {state}", str(count)] for state, count in sorted(document["recipients"].items())]
-    return [*told, ["backups expire", document["backups"]["expire_at"]]]
+    return [*told, *_backups(document["backups"])]
+
+
+def _backups(backups: dict[str, Any]) -> list[list[str]]:
+    if not backups:
+        return []
+    known = _KNOWN_BY.get(backups.get("known_by", ""), "")
+    rows = [["backups from before expire", f"{backups['expire_at']}{f', {known}' if known else ''}"]]
+    if backups.get("kinds"):
+        counts = ", ".join(f"{count} {kind}" for kind, count in backups["kinds"].items())
+        rows.append(["backups in the inventory", f"{counts}; {backups['not_yet_destroyed']} not yet confirmed to be destroyed"])
+    if backups.get("inventory_checked_at"):
+        rows.append(["inventory last said to be whole", backups["inventory_checked_at"]])
+    return rows
 
 
 def _proof(document: dict[str, Any]) -> list[list[str]]:

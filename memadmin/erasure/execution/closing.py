@@ -12,7 +12,8 @@ from django.db import transaction
 
 from memadmin.audit import checkpoints, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import ledger
+from memadmin.erasure import backups, ledger
+from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.contents import Executed, PlaceResult
 from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.execution import physical
@@ -59,16 +60,17 @@ def _certified(request: ErasureRequest, manifest: Manifest, *, actor: str, now: 
         return there
     probes = probes_of(manifest)
     withheld = manifest.items.filter(act=Act.WITHHOLD).exists()
-    certificate = issue(request, Level.PARTLY if withheld else Level.LIVE, executed_of(request), actor=actor, now=now)
+    _note_root(manifest)
+    certificate = issue(request, Level.PARTLY if withheld else Level.LIVE, executed_of(request, at=now), actor=actor, now=now)
     _settle(request, actor=actor, now=now)
     _purge(request, manifest)
     _check_papers(probes)
     return certificate
 
 
-def executed_of(request: ErasureRequest) -> Executed:
-    """Return what the places' outcomes say, for the certificate."""
-    reached = physical.promised()
+def executed_of(request: ErasureRequest, *, at: datetime, reached: str = "") -> Executed:
+    """Return what the places' outcomes say, for a certificate of an erasure that was complete at this time."""
+    reached = reached or physical.promised()
     places = [
         PlaceResult(
             location=outcome.location,
@@ -83,19 +85,20 @@ def executed_of(request: ErasureRequest) -> Executed:
         for outcome in request.outcomes.order_by("location")
     ]
     begun = Approval.objects.filter(request=request, used_at__isnull=False).order_by("-used_at").values_list("used_at", flat=True).first()
-    return Executed(started_at=begun, places=places, recipients={}, backups_expire_at=_backups_until(request))
+    return Executed(started_at=begun, completed_at=at, places=places, recipients={}, horizon=backups.horizon_of(at))
 
 
-def _backups_until(request: ErasureRequest) -> datetime | None:
-    days = configuration.value("erasure_backup_days")
-    return request.state_since + timedelta(days=days) if days else None
+def _note_root(manifest: Manifest) -> None:
+    """Keep one digest over the names of all things: the rows that it is made of go."""
+    names = manifest.items.order_by("item_ref").values_list("item_ref", flat=True).iterator()
+    manifest.root = merkle.root(names)
+    manifest.save(update_fields=["root"])
 
 
 def _settle(request: ErasureRequest, *, actor: str, now: datetime) -> None:
-    """From the fence to what holds afterwards: refused for a time, remembered as long as a backup could bring it back."""
+    """From the fence to what holds afterwards: refused for a time, and remembered until the request is closed (see `ending`)."""
     until = now + timedelta(days=configuration.value("erasure_block_days"))
-    backups = _backups_until(request)
-    terms = Terms(mode=Mode.BLOCK, block_until=until, keep_until=max(until, backups) if backups else None)
+    terms = Terms(mode=Mode.BLOCK, block_until=until, keep_until=None)
     names = list(request.subjects.filter(ticked=True, user_id__isnull=False).values_list("user_id", flat=True))
     suppression.settle(target_of(request), terms=terms, user_ids=[str(name) for name in names], actor=actor, now=now)
 

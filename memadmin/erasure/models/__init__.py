@@ -1,6 +1,7 @@
 """The tables of the compliance workflow: requests, what they are about, manifests of what was found, and approvals."""
 
 from memadmin.erasure.models.approvals import Approval
+from memadmin.erasure.models.backups import BackupKind, BackupRecord, InventoryCheck
 from memadmin.erasure.models.certificates import Certificate, Commitment, Level
 from memadmin.erasure.models.executions import PlaceOutcome
 from memadmin.erasure.models.manifests import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
@@ -22,6 +23,8 @@ from memadmin.erasure.models.verifications import Finding, FindingKind, Outcome,
 
 __all__ = [
     "Approval",
+    "BackupKind",
+    "BackupRecord",
     "Certificate",
     "Channel",
     "Commitment",
@@ -31,6 +34,7 @@ __all__ = [
     "FindingKind",
     "Ground",
     "IdentityLevel",
+    "InventoryCheck",
     "Kind",
     "Level",
     "Line",

@@ -15,6 +15,7 @@ class Level(models.TextChoices):
     PARTLY = "partly", "partly refused: some of it is kept for a legal reason"
     NOTHING_HELD = "nothing_held", "nothing was held"
     CLOSED = "closed", "erased, and the backups from before have expired"
+    CLOSED_PARTLY = "closed_partly", "partly refused; of what was erased the backups from before have expired"
     DRILL = "drill", "drill with a made-up person"
 
 

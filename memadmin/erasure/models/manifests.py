@@ -20,6 +20,7 @@ class Manifest(models.Model):
     items_total = models.BigIntegerField(default=0)
     undecided = models.BigIntegerField(default=0)  # lines of class C and D that wait for the reviewer
     limits = models.JSONField(default=list)  # codes of what could not be looked for
+    root = models.CharField(max_length=64, blank=True)  # over the names of all things in it, from when they go
     pinned = models.BigIntegerField(default=0)  # for information: a pin does not stop an erasure
     follows = models.ForeignKey("self", null=True, on_delete=models.CASCADE, related_name="+")  # the one whose execution left something
 

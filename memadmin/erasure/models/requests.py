@@ -171,14 +171,14 @@ class RequestSubject(models.Model):
     subject_id = models.BigIntegerField(null=True)  # null: no container has such a user (any more)
     subject_uid = models.UUIDField(null=True)
     user_id = models.CharField(max_length=512, null=True)  # null once it is purged
-    subject_ref = models.CharField(max_length=64)  # keyed digest of container and raw id
+    subject_ref = models.CharField(max_length=64, blank=True)  # keyed digest of container and raw id; "" once it is forgotten
     key_id = models.CharField(max_length=64)
     origin = models.CharField(max_length=16, choices=Origin)
     ticked = models.BooleanField(null=True)  # null: nobody has decided yet
 
     class Meta:
         constraints = [
-            models.UniqueConstraint(fields=["request", "subject_ref"], name="erasure_subject_once"),
+            models.UniqueConstraint(fields=["request", "subject_ref"], condition=~Q(subject_ref=""), name="erasure_subject_once"),
             models.CheckConstraint(condition=Q(origin__in=Origin.values), name="erasure_origin_known"),
         ]
         indexes = [models.Index(fields=["subject_ref"], name="erasure_subject_by_ref")]
@@ -192,8 +192,8 @@ class RequestItem(models.Model):
 
     request = models.ForeignKey(ErasureRequest, on_delete=models.CASCADE, related_name="items")
     item_type = models.CharField(max_length=16, choices=ItemType)
-    item_uid = models.UUIDField()
-    item_ref = models.CharField(max_length=64)
+    item_uid = models.UUIDField(null=True)  # null, and no digest, once it is forgotten
+    item_ref = models.CharField(max_length=64, blank=True)
     container = models.ForeignKey(Container, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False)
     subject_id = models.BigIntegerField()
 

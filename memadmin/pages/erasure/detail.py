@@ -25,6 +25,7 @@ from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
+from memadmin.pages.erasure import after
 from memadmin.pages.erasure.inbox import clock_of
 from memadmin.pages.erasure.progress import about_execution
 from memadmin.pages.htmx import PersonRequest, notice
@@ -66,6 +67,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "levels": IdentityLevel.choices,
         "refusal_codes": workflow.REFUSAL_CODES.items(),
         "extension_codes": workflow.EXTENSION_CODES.items(),
+        "ended": after.what_follows(found, now=timezone.now()),
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
     }

@@ -23,7 +23,7 @@ from tests.factories import ACTOR, NOON, days, make_container
 
 pytestmark = pytest.mark.django_db
 PLACES = [PlaceResult(location="store.long_term", reached="L2", method="deleted by key", erased=3, withheld=1)]
-DONE = Executed(started_at=NOON, places=PLACES, recipients={"sent": 2}, backups_expire_at=None)
+DONE = Executed(started_at=NOON, places=PLACES, recipients={"sent": 2})
 
 
 @pytest.fixture(autouse=True)
