@@ -181,6 +181,7 @@ EMBEDDING_API_KEY = env_text("EMBEDDING_API_KEY") or ""
 LLM_TIMEOUT_SECONDS = env_int("LLM_TIMEOUT_SECONDS", 20, low=1, high=25)  # a job's step asks twice, under its lease
 
 # Off: a webhook may reach public addresses over HTTPS only, so that a subscriber cannot make us knock inside our own network.
+PUBLIC_URL = (env_endpoint("PUBLIC_URL") or "").rstrip("/")  # by which recipients reach this installation
 WEBHOOKS_TO_PRIVATE_NETWORKS = env_bool("WEBHOOKS_TO_PRIVATE_NETWORKS", False)
 
 REST_FRAMEWORK = {

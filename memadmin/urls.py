@@ -6,7 +6,7 @@ from django.urls import include, path
 from django.views.decorators.csrf import csrf_exempt
 
 from memadmin import health
-from memadmin.api import failures
+from memadmin.api import failures, notices
 from memadmin.api.opensearch.endpoints import route
 from memadmin.api.opensearch.info import get_info
 from memadmin.pages import errors
@@ -27,6 +27,7 @@ root.required_right = overview.required_right  # type: ignore[attr-defined]
 urlpatterns = [
     path("healthz", health.healthz, name="healthz"),
     path("readyz", health.readyz, name="readyz"),
+    path("erasure-notices/<uuid:uid>/acknowledge", notices.notice_acknowledge, name="notice-acknowledge"),
     path("", root, name="overview"),
     path("", include("memadmin.api.urls")),
     path("", include("memadmin.pages.urls")),

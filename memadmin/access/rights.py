@@ -31,6 +31,7 @@ class Right(TextChoices):
     ERASURE_APPROVE = "erasure.approve", "approve erasure requests"
     ERASURE_HOLD = "erasure.hold", "place and release holds and restrictions"
     BACKUP_MANAGE = "backup.manage", "keep the inventory of backups"
+    RECIPIENT_MANAGE = "recipient.manage", "register recipients and note how they were told"
     EXPORT_MAKE = "export.make", "export memories"
     IMPORT_MAKE = "import.make", "import memories"
     PERSON_MANAGE = "person.manage", "manage people and their roles"

@@ -127,6 +127,15 @@ class Action(models.TextChoices):
     ERASURE_REFUSED = "erasure.refused", "A request was refused with a reason and a letter"
     ERASURE_CANCELLED = "erasure.cancelled", "A request was withdrawn before anything was erased"
 
+    RECIPIENT_REGISTERED = "recipient.registered", "Somebody who gets data from here was registered"
+    RECIPIENT_ENDED = "recipient.ended", "Somebody gets no data from here any more"
+    NOTICES_MADE = "notice.made", "Notices to recipients of what a request was about were made"
+    NOTICE_TOLD = "notice.told", "A person told a recipient"
+    NOTICE_ACKNOWLEDGED = "notice.acknowledged", "A recipient has answered a notice"
+    NOTICE_FAILED = "notice.failed", "A notice could not be delivered, or was not answered: a person decides"
+    NOTICE_RETRIED = "notice.retried", "A notice that had failed is sent anew"
+    NOTICE_DECIDED = "notice.decided", "A recipient is not told: it is impossible or out of proportion, with a text for the person"
+
     BACKUP_RECORDED = "backup.recorded", "A backup was put into the inventory"
     BACKUP_RESCHEDULED = "backup.rescheduled", "A backup ends on another day than was said"
     BACKUP_DESTROYED = "backup.destroyed", "A backup was confirmed to be destroyed, with what shows it"

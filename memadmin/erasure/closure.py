@@ -29,7 +29,7 @@ class TooDeep(Exception):
 def begin(manifest: Manifest, scope: RequestScope) -> None:
     """Put the named items into the closure; of whole users, what others have of theirs. Twice is once."""
     named = manifest.request.items.order_by("id").values_list("item_type", "item_uid")
-    _note(manifest, [(ItemType(kind), uid) for kind, uid in named], item_class=ItemClass.OWNED, depth=0)
+    _note(manifest, [(ItemType(kind), uid) for kind, uid in named if uid is not None], item_class=ItemClass.OWNED, depth=0)
     if scope.subjects:
         ours = Q(*(Q(source_uid__in=uids) for uids in scope.uids()), _connector=Q.OR)
         _note_derived(manifest, Provenance.objects.filter(ours).exclude(subject_id__in=scope.subjects), depth=1)

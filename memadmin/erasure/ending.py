@@ -17,7 +17,7 @@ from django.db.models import QuerySet
 
 from memadmin.audit import checkpoints, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import backups, ledger
+from memadmin.erasure import backups, ledger, notices
 from memadmin.erasure.backups import Basis, Horizon
 from memadmin.erasure.bars import ERASING
 from memadmin.erasure.certificates.issuing import issue
@@ -46,7 +46,15 @@ class Wait:
 
 def waits_for(request: ErasureRequest, *, now: datetime) -> list[Wait]:
     """Return what stands between a complete erasure and its end."""
-    return [] if request.completed_at is None else [*_backups(backups.horizon_of(request.completed_at), now=now)]
+    if request.completed_at is None:
+        return []
+    return [*_notices(request), *_backups(backups.horizon_of(request.completed_at), now=now)]
+
+
+def _notices(request: ErasureRequest) -> list[Wait]:
+    waiting = notices.open_ones(request).count()
+    noun = "notice" if waiting == 1 else "notices"
+    return [Wait("notices_open", f"{waiting:,} {noun} to recipients: not answered yet.")] if waiting else []
 
 
 def _backups(horizon: Horizon, *, now: datetime) -> list[Wait]:

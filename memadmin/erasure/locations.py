@@ -85,6 +85,21 @@ register(
     ),
 )
 
+register(
+    Location(
+        name="erasure.notices",
+        title="What recipients are told of an erasure",
+        order=102,
+        table="erasure_recipientnotice",
+        columns={"references": E},
+        waived={"uid": "a random name of ours", "ended_by": WHO, "error_code": WORD, "reason": "why somebody was not told, without names"},
+        item_class=ItemClass.RECIPIENT,
+        act=Act.CLEAR,
+        goes="Recipients of the container are told, sealed until they have answered. What they keep is theirs to erase.",
+    ),
+)
+waive("erasure_recipient", "names and addresses of organisations, and a sealed secret, made by administrators and compliance officers")
+waive("erasure_recipient_containers", "numbers of rows")
 waive("erasure_backuprecord", "where backups lie and when they end, written by those who run them")
 waive("erasure_inventorycheck", "times and who said so")
 waive("erasure_erasurerequest", "codes, times and opaque names; whom it is about and what people wrote stand in other tables")

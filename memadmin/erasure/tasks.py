@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 
-from memadmin.erasure import approving, discovery, ending
+from memadmin.erasure import approving, discovery, ending, notices
 from memadmin.erasure.execution import steps
+from memadmin.jobs import queue
+from memadmin.jobs.parts import do_part
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
+
+NOTICES = "erasure.notices"
 
 
 @job(discovery.DISCOVER, on_failed=discovery.failed)
@@ -38,3 +43,21 @@ def execute(job: JobView, *, now: datetime) -> Step:
 def close(job: JobView, *, now: datetime) -> Step:
     """One complete request: closed, if it waits for nothing any more."""
     return ending.step(job, now=now)
+
+
+@every_minute
+def start_notices(*, now: datetime) -> None:
+    """Queue the job when a recipient is to be told."""
+    if notices.due(now):
+        queue.enqueue(NOTICES, requested_by=notices.ACTOR, now=now)
+
+
+@job(NOTICES)
+def tell_recipients(job: JobView, *, now: datetime) -> Step:
+    """Some notices that are due. One that breaks something keeps no other waiting."""
+    waiting = notices.due(now)[:3]  # each may take all of its time, and a step is short
+    for notice in waiting:
+        error_code = do_part(partial(notices.send, notice, now=now), name=f"notice {notice.pk}")
+        if error_code:  # it must not stay due, or the job would never end
+            notices.note(notice, status=None, error_code=error_code, now=now)
+    return Step(finished=not waiting, done=job.done + len(waiting))

@@ -40,7 +40,7 @@ NAVIGATION = (
     NavEntry("Runs", "play", "run-list", Right.RUN_VIEW, ("run", "preview", "job", "schedule")),
     NavEntry("Pins", "pin", "pin-list", Right.MEMORY_VIEW, ("pin",)),
     NavEntry("Holds", "lock", "hold-list", Right.ERASURE_VIEW, ("hold", "suppression", "returned")),
-    NavEntry("Erasure", "shield-check", "erasure-list", Right.ERASURE_VIEW, ("erasure", "certificate", "backup")),
+    NavEntry("Erasure", "shield-check", "erasure-list", Right.ERASURE_VIEW, ("erasure", "certificate", "backup", "recipient", "notice")),
     NavEntry("Audit", "scroll-text", "audit-list", Right.AUDIT_VIEW, ("audit",)),
     NavEntry("People", "users", "person-list", Right.PERSON_MANAGE, ("person",)),
     NavEntry("API tokens", "lock", "token-list", Right.TOKEN_MANAGE, ("token",)),

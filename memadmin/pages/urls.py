@@ -45,7 +45,7 @@ from memadmin.pages import (
     whatif,
 )
 from memadmin.pages.erasure import approval as erasure_approval
-from memadmin.pages.erasure import backups
+from memadmin.pages.erasure import backups, notices, recipients
 from memadmin.pages.erasure import detail as erasure_detail
 from memadmin.pages.erasure import executing as erasure_executing
 from memadmin.pages.erasure import inbox as erasure_inbox
@@ -163,6 +163,15 @@ urlpatterns = [
     path("webhooks/<uuid:uid>/", webhooks.webhook_detail, name="webhook-detail"),
     path("webhooks/<uuid:uid>/switch/", webhooks.webhook_switch, name="webhook-switch"),
     path("webhooks/<uuid:uid>/delete/", webhooks.webhook_delete, name="webhook-delete"),
+    path("recipients/", recipients.recipient_list, name="recipient-list"),
+    path("recipients/new/", recipients.recipient_new, name="recipient-new"),
+    path("recipients/create/", recipients.recipient_create, name="recipient-create"),
+    path("recipients/<uuid:uid>/end/", recipients.recipient_end, name="recipient-end"),
+    path("erasure/<uuid:uid>/recipients/", notices.notice_list, name="notice-list"),
+    path("erasure/<uuid:uid>/recipients/<uuid:notice>/told/", notices.notice_told, name="notice-told"),
+    path("erasure/<uuid:uid>/recipients/<uuid:notice>/answered/", notices.notice_answered, name="notice-answered"),
+    path("erasure/<uuid:uid>/recipients/<uuid:notice>/again/", notices.notice_again, name="notice-again"),
+    path("erasure/<uuid:uid>/recipients/<uuid:notice>/decide/", notices.notice_decide, name="notice-decide"),
     path("backups/", backups.backup_list, name="backup-list"),
     path("backups/record/", backups.backup_record, name="backup-record"),
     path("backups/check/", backups.backup_check, name="backup-check"),

@@ -15,10 +15,11 @@ from django.views.decorators.http import require_POST, require_safe
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.models import Person
 from memadmin.access.visibility import visible_containers
+from memadmin.outbound import addresses
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import TICK, ReachForm
 from memadmin.pages.htmx import PersonRequest, notice, render_page
-from memadmin.webhooks import addresses, subscriptions
+from memadmin.webhooks import subscriptions
 from memadmin.webhooks.models import Event, State, Subscription
 from memadmin.webhooks.subscriptions import BadSubscription, SubscriptionSpec
 
@@ -26,7 +27,7 @@ SHOWN = 100  # messages
 
 
 class WebhookForm(ReachForm):
-    url = forms.CharField(max_length=subscriptions.LONGEST_URL, label="Address", widget=forms.URLInput(attrs={"autocomplete": "off"}))
+    url = forms.CharField(max_length=addresses.LONGEST, label="Address", widget=forms.URLInput(attrs={"autocomplete": "off"}))
     events = forms.MultipleChoiceField(
         choices=Event.choices,
         widget=forms.CheckboxSelectMultiple(attrs=TICK),

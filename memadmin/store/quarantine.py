@@ -6,8 +6,6 @@ after `quarantine_days`.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +14,6 @@ from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from cryptography.fernet import Fernet, InvalidToken, MultiFernet
 from django.db import transaction
 
 from memadmin.audit import log
@@ -25,9 +22,11 @@ from memadmin.store import configuration, intake
 from memadmin.store.bulk import insert_rows
 from memadmin.store.intake import Incoming, IncomingArchived
 from memadmin.store.models import Container, ItemType, Outcome, Returned
+from memadmin.store.sealed import box as sealed_box
+from memadmin.store.sealed import opened
 from memadmin.store.suppression import Verdict
-from memadmin.store.suppression_keys import KeysUnusable, ring
 
+PURPOSE = b"memadmin.quarantine"
 _SHAPES = {
     shape.__name__: shape
     for shape in (
@@ -70,11 +69,7 @@ def mark(container: Container, arrived: Sequence[Arrived], *, actor: str, now: d
 
 def content_of(returned: Returned) -> Item:
     """Open what was set aside. Raises KeysUnusable where the key that sealed it is gone."""
-    try:
-        opened = _box().decrypt(bytes(returned.payload or b""))
-    except InvalidToken as problem:
-        raise KeysUnusable("The key that sealed this item is missing: put the file of keys back.") from problem
-    item = _read(json.loads(zlib.decompress(opened)))
+    item = _read(json.loads(zlib.decompress(opened(PURPOSE, bytes(returned.payload or b"")))))
     if not isinstance(item, Incoming | IncomingArchived):
         raise TypeError(type(item).__name__)
     return item
@@ -102,7 +97,7 @@ def _keep(
     container: Container, arrived: Sequence[Arrived], *, outcome: Outcome, actor: str, now: datetime, expires_at: datetime | None
 ) -> None:
     Returned.objects.filter(uid__in=[each.uid for each in arrived], container=container).delete()
-    box = _box() if outcome is Outcome.QUARANTINED else None
+    box = sealed_box(PURPOSE) if outcome is Outcome.QUARANTINED else None
     rows = [
         {
             "uid": each.uid,
@@ -123,15 +118,6 @@ def _keep(
 
 def _type_of(item: Item) -> str:
     return ItemType(item.item.item_type if isinstance(item, IncomingArchived) else item.item_type).value
-
-
-def _box() -> MultiFernet:
-    """Return what seals with the current key and opens with all of them."""
-    keys = ring()
-    names = [keys.current, *(name for name in keys.keys if name != keys.current)]
-    return MultiFernet(
-        [Fernet(base64.urlsafe_b64encode(hashlib.sha256(b"memadmin.quarantine" + keys.keys[name]).digest())) for name in names]
-    )
 
 
 def _plain(value: Any) -> Any:

@@ -1,36 +1,18 @@
-"""One delivery: signed, sent once, and judged by the status of the answer alone. What the answer says is not read."""
+"""One delivery: sent once, and how it went. See `memadmin.outbound`."""
 
 from __future__ import annotations
 
-import asyncio
-import hashlib
-import hmac
-import ssl
-from collections.abc import Mapping
-from datetime import datetime, timedelta
-from urllib.parse import urlsplit
+from datetime import datetime
 
-import httpx2
 from django.db import transaction
 from django.db.models import F, QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.webhooks.addresses import ForbiddenAddress, address_of
+from memadmin.outbound.posting import WAITS, Message, post
 from memadmin.webhooks.models import Delivery, State, Subscription
 
 ACTOR = "job/webhooks"
-TIMEOUT = 5.0  # seconds, of each wait for the network
-DEADLINE = 15.0  # seconds, of an attempt
-WAITS = tuple(timedelta(minutes=minutes) for minutes in (1, 5, 30, 120, 360, 720, 1440))  # after each attempt; then it is given up
-SIGNATURE = "X-Memadmin-Signature"
-
-
-def signature(secret: str, body: bytes, *, sent_at: datetime) -> str:
-    """Return `t=<epoch seconds>,v1=<hex>`: HMAC-SHA256 of "<epoch seconds>.<body>". The time keeps an old body from being sent again."""
-    seconds = int(sent_at.timestamp())
-    digest = hmac.new(secret.encode(), b"%d." % seconds + body, hashlib.sha256).hexdigest()
-    return f"t={seconds},v1={digest}"
 
 
 def due(now: datetime) -> list[Delivery]:
@@ -41,8 +23,9 @@ def due(now: datetime) -> list[Delivery]:
 
 def send(delivery: Delivery, *, now: datetime) -> None:
     """Try once, and write down how it went."""
-    subscription = delivery.subscription
-    status, error_code = _post(subscription, delivery.body.encode(), event=delivery.event, uid=str(delivery.uid), now=now)
+    told = delivery.subscription
+    body = delivery.body.encode()
+    status, error_code = post(Message(url=told.url, secret=told.secret, event=delivery.event, uid=str(delivery.uid), body=body), now=now)
     note(delivery, status=status, error_code=error_code, now=now)
 
 
@@ -55,36 +38,6 @@ def note(delivery: Delivery, *, status: int | None, error_code: str, now: dateti
         _pending(delivery).update(attempts=F("attempts") + 1, due_at=later, status=status, error_code=error_code)
     else:
         _give_up(delivery, delivery.subscription, now=now, status=status, error_code=error_code)
-
-
-def _post(subscription: Subscription, body: bytes, *, event: str, uid: str, now: datetime) -> tuple[int | None, str]:
-    """Return the status, or None and what went wrong by the name of its kind."""
-    parts = urlsplit(subscription.url)
-    host = parts.hostname or ""
-    headers = {
-        "Content-Type": "application/json",
-        "User-Agent": "memadmin",
-        "Host": parts.netloc,
-        "X-Memadmin-Event": event,
-        "X-Memadmin-Delivery": uid,
-        SIGNATURE: signature(subscription.secret, body, sent_at=now),
-    }
-    try:
-        address = address_of(host, parts.port or (443 if parts.scheme == "https" else 80))
-        url = httpx2.URL(subscription.url).copy_with(host=address)
-        return asyncio.run(_status_of(url, body, headers=headers, host=host)), ""
-    except (httpx2.HTTPError, httpx2.InvalidURL, ForbiddenAddress, TimeoutError) as problem:
-        return None, type(problem).__name__
-
-
-async def _status_of(url: httpx2.URL, body: bytes, *, headers: Mapping[str, str], host: str) -> int:
-    """Send, and return the status of the answer. Raises TimeoutError: an answer that trickles in byte by byte meets no other limit."""
-    async with (
-        asyncio.timeout(DEADLINE),
-        httpx2.AsyncClient(timeout=TIMEOUT, follow_redirects=False, trust_env=False, verify=ssl.create_default_context()) as client,
-        client.stream("POST", url, content=body, headers=headers, extensions={"sni_hostname": host}) as response,
-    ):
-        return response.status_code
 
 
 @transaction.atomic

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from urllib.parse import urlsplit
 
 from django.db import transaction
 from django.db.models import Count, OuterRef, QuerySet, Subquery
@@ -16,12 +14,9 @@ from django.db.models.functions import Coalesce
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditHead, Stream
+from memadmin.outbound import addresses
 from memadmin.store.models import Container
-from memadmin.webhooks import addresses
 from memadmin.webhooks.models import Delivery, Event, State, Subscription
-
-LONGEST_URL = 2000
-_VISIBLE = re.compile(r"[!-~]+")
 
 
 class BadSubscription(ValueError):
@@ -100,14 +95,9 @@ def summarised(rows: QuerySet[Subscription]) -> QuerySet[Subscription]:
 
 def _check(spec: SubscriptionSpec) -> None:
     try:
-        parts = urlsplit(spec.url)
-        _ = parts.port
-    except ValueError:
-        raise BadSubscription("The address cannot be read.") from None
-    if len(spec.url) > LONGEST_URL or not _VISIBLE.fullmatch(spec.url) or not parts.hostname or parts.username or parts.fragment:
-        raise BadSubscription(f"The address is one like https://hooks.example.org/path, without a user, at most {LONGEST_URL} characters.")
-    if parts.scheme not in addresses.schemes():
-        raise BadSubscription(f"The address begins with {' or '.join(f'{scheme}://' for scheme in addresses.schemes())}.")
+        addresses.check(spec.url)
+    except addresses.BadAddress as refused:
+        raise BadSubscription(str(refused)) from None
     unknown = [event for event in spec.events if event not in Event.values]
     if unknown or not spec.events:
         raise BadSubscription(f"Choose at least one of the events {', '.join(Event.values)}.")

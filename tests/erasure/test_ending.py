@@ -7,12 +7,12 @@ from django.db import connection
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
 from memadmin.audit.verification import verify
-from memadmin.erasure import backups, ending, ledger
+from memadmin.erasure import backups, ending, ledger, notices
 from memadmin.erasure.certificates.checking import check
 from memadmin.erasure.certificates.issuing import file_of
 from memadmin.erasure.execution import closing
 from memadmin.erasure.intake import target_of
-from memadmin.erasure.models import ErasureRequest, Level, Line, PlaceOutcome, RequestItem, Status
+from memadmin.erasure.models import ErasureRequest, Level, Line, PlaceOutcome, RecipientKind, RequestItem, Status
 from memadmin.erasure.verification import looking
 from memadmin.jobs import queue
 from memadmin.jobs.runner import run_inline
@@ -23,6 +23,7 @@ from memadmin.store.models import Suppression
 from tests.erasure.execution.test_execution import erased
 from tests.erasure.papers import a_manifest, a_request
 from tests.erasure.test_backups import a_backup
+from tests.erasure.test_notices import a_recipient
 from tests.factories import ACTOR, NOON, days, make_container, make_memory, subject_of
 
 pytestmark = pytest.mark.django_db
@@ -156,6 +157,21 @@ def test_nobody_is_forgotten_while_a_backup_may_stand_and_only_counts_stay_after
     assert request.manifests.get().root == json.loads(request.certificates.first().document)["manifest"]["root"]
     assert not request.manifests.get().items.exists()
     assert request.manifests.get().lines.exists()
+
+
+def test_recipients_who_have_not_answered_hold_it_open_and_the_certificates_count_them():
+    a_recipient(kind=RecipientKind.MANUAL, contact="privacy@partner.example.org")
+    backups.check_inventory(actor=ACTOR, now=NOON)
+    request = an_erasure()
+    the_night(LATER)
+    assert codes(request) == ["notices_open"]
+    assert notices.names_in(request.notices.get()) == [{"type": "user", "id": "ann"}]
+
+    notices.acknowledge(request.notices.get(), actor=ACTOR, now=LATER)
+    the_night(LATER)
+
+    assert codes(request) == []
+    assert [json.loads(each.document)["recipients"] for each in request.certificates.order_by("pk")] == [{"pending": 1}, {"acked": 1}]
 
 
 def test_the_block_that_ends_after_the_backups_is_kept_to_its_end():

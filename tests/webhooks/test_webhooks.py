@@ -18,9 +18,10 @@ from memadmin.jobs import tasks as minute
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle.models import Run
+from memadmin.outbound import addresses, posting
+from memadmin.outbound.addresses import ForbiddenAddress, address_of
 from memadmin.store.models import Container, LongTermMemory
-from memadmin.webhooks import addresses, sending, subscriptions, telling
-from memadmin.webhooks.addresses import ForbiddenAddress, address_of
+from memadmin.webhooks import sending, subscriptions, telling
 from memadmin.webhooks.models import Delivery, Event, State, Subscription
 from memadmin.webhooks.subscriptions import BadSubscription, SubscriptionSpec
 from memadmin.webhooks.tasks import WEBHOOKS, start_webhooks
@@ -113,7 +114,7 @@ def test_the_signature_proves_body_and_time(receiver: Receiver):
 
     seconds = int(NOON.timestamp())
     expected = hmac.new(secret.encode(), f"{seconds}.".encode() + receiver.bodies[0], hashlib.sha256).hexdigest()
-    assert receiver.headers[0][sending.SIGNATURE] == f"t={seconds},v1={expected}"
+    assert receiver.headers[0][posting.SIGNATURE] == f"t={seconds},v1={expected}"
     assert receiver.headers[0]["X-Memadmin-Delivery"] == heard(receiver)[0]["id"]
     assert receiver.headers[0]["Host"] == receiver.url.split("/")[2]
     assert subscription.secret == secret
@@ -149,9 +150,9 @@ def test_an_answer_that_is_no_success_is_tried_again_later(status: int, receiver
     publish(make_container(), OLD)
 
     deliver()
-    deliver(NOON + sending.WAITS[0] / 2)
+    deliver(NOON + posting.WAITS[0] / 2)
     waiting = Delivery.objects.get()
-    deliver(NOON + sending.WAITS[0])
+    deliver(NOON + posting.WAITS[0])
 
     assert (waiting.state, waiting.attempts, waiting.status) == (State.PENDING, 1, status)
     assert Delivery.objects.get().state == State.DELIVERED
@@ -166,7 +167,7 @@ def test_an_address_that_never_answers_is_paused_and_goes_on_where_it_stopped(re
     subscription = subscribe(receiver.url)
     publish(container, OLD)
     now = NOON
-    for wait in (*sending.WAITS, days(0)):
+    for wait in (*posting.WAITS, days(0)):
         deliver(now)
         now += wait
     publish(container, a_policy(long_term={"retention_days": 9}), now=now)
@@ -174,7 +175,7 @@ def test_an_address_that_never_answers_is_paused_and_goes_on_where_it_stopped(re
     subscription.refresh_from_db()
     paused = AuditEntry.objects.get(action=Action.WEBHOOK_PAUSED)
     assert (subscription.enabled, paused.actor, paused.reason_code) == (False, "job/webhooks", "no_answer")
-    assert len(receiver.bodies) == len(sending.WAITS) + 1
+    assert len(receiver.bodies) == len(posting.WAITS) + 1
 
     receiver.statuses = [200]
     subscriptions.switch(subscription, enabled=True, actor=ACTOR, now=now)
@@ -272,7 +273,7 @@ def test_a_private_address_inside_another_form_is_refused(host: str, settings: A
 
 def test_an_answer_that_trickles_in_is_cut_off(settings: Any, monkeypatch: pytest.MonkeyPatch):
     settings.WEBHOOKS_TO_PRIVATE_NETWORKS = True
-    monkeypatch.setattr(sending, "DEADLINE", 0.4)
+    monkeypatch.setattr(posting, "DEADLINE", 0.4)
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=_trickle, args=(server,), daemon=True)
         thread.start()
@@ -339,7 +340,7 @@ def test_the_check_in_the_docs_takes_our_signature_and_no_other(monkeypatch: pyt
     names: dict[str, Any] = {}
     exec(text.split("```python")[1].split("```")[0], names)
     monkeypatch.setattr("time.time", lambda: NOON.timestamp() + 60)
-    header = sending.signature("whsec_1", b"{}", sent_at=NOON)
+    header = posting.signature("whsec_1", b"{}", sent_at=NOON)
 
     assert names["is_ours"]("whsec_1", header, b"{}")
     assert not names["is_ours"]("whsec_1", header, b"{ }")
@@ -353,10 +354,10 @@ def test_a_delivery_that_breaks_something_is_put_off_and_the_job_ends(receiver: 
     switch_on()
     subscribe(receiver.url)
     publish(make_container(), OLD)
-    monkeypatch.setattr(sending, "_post", breaks)
+    monkeypatch.setattr(sending, "post", breaks)
 
     deliver()
 
     put_off = Delivery.objects.get()
     assert (put_off.state, put_off.attempts, put_off.error_code) == (State.PENDING, 1, "RuntimeError")
-    assert put_off.due_at == NOON + sending.WAITS[0]
+    assert put_off.due_at == NOON + posting.WAITS[0]

@@ -7,12 +7,12 @@ from typing import Any
 
 from rest_framework import serializers
 
+from memadmin.outbound import addresses
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.models import HistoryAction
 from memadmin.transfer.decoding import LONGEST_TEXT
 from memadmin.transfer.times import EARLIEST_YEAR
 from memadmin.webhooks.models import Event
-from memadmin.webhooks.subscriptions import LONGEST_URL
 
 MOST_LISTED = 100
 LATEST_YEAR = 9998  # a zone could carry a later one over the end of the calendar
@@ -209,7 +209,7 @@ class RestoreSeveral(Input):
 class NewWebhook(Input):
     """`containers`: of which to tell; without them, of all that there are and will be."""
 
-    url = Text(longest=LONGEST_URL)
+    url = Text(longest=addresses.LONGEST)
     events = ShortList(child=serializers.ChoiceField(Event.choices), min_length=1, max_length=len(Event.choices))
     containers = ShortList(child=Id(), required=False, min_length=1, max_length=1_000)
 

@@ -5,6 +5,7 @@ from memadmin.erasure.models.backups import BackupKind, BackupRecord, InventoryC
 from memadmin.erasure.models.certificates import Certificate, Commitment, Level
 from memadmin.erasure.models.executions import PlaceOutcome
 from memadmin.erasure.models.manifests import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
+from memadmin.erasure.models.recipients import NoticeState, Recipient, RecipientKind, RecipientNotice
 from memadmin.erasure.models.requests import (
     Channel,
     ErasureRequest,
@@ -42,10 +43,14 @@ __all__ = [
     "Manifest",
     "ManifestItem",
     "NoteKind",
+    "NoticeState",
     "Origin",
     "Outcome",
     "PlaceOutcome",
     "Profile",
+    "Recipient",
+    "RecipientKind",
+    "RecipientNotice",
     "RequestItem",
     "RequestNote",
     "RequestSubject",

@@ -1,4 +1,4 @@
-"""Where a webhook may go. Whoever subscribes must not make us knock at the doors of our own network.
+"""Where a message to another system may go. Whoever names an address must not make us knock at the doors of our own network.
 
 An installation may open private networks. Link-local addresses, where clouds hand out keys, stay closed all the same.
 """
@@ -6,10 +6,14 @@ An installation may open private networks. Link-local addresses, where clouds ha
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
+from urllib.parse import urlsplit
 
 from django.conf import settings
 
+LONGEST = 2_000  # characters
+_VISIBLE = re.compile(r"[!-~]+")
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 # Where clouds answer any process with the machine's own keys, beside the link-local addresses.
@@ -20,8 +24,25 @@ class ForbiddenAddress(Exception):
     """The host leads into a private network, to this machine, or nowhere."""
 
 
+class BadAddress(ValueError):
+    """The address cannot be one that messages are sent to; the message says why."""
+
+
 def schemes() -> tuple[str, ...]:
     return ("https", "http") if settings.WEBHOOKS_TO_PRIVATE_NETWORKS else ("https",)
+
+
+def check(url: str) -> None:
+    """Raises BadAddress. Where its host leads is looked at when something is sent."""
+    try:
+        parts = urlsplit(url)
+        _ = parts.port
+    except ValueError:
+        raise BadAddress("The address cannot be read.") from None
+    if len(url) > LONGEST or not _VISIBLE.fullmatch(url) or not parts.hostname or parts.username or parts.fragment:
+        raise BadAddress(f"The address is one like https://hooks.example.org/path, without a user, at most {LONGEST} characters.")
+    if parts.scheme not in schemes():
+        raise BadAddress(f"The address begins with {' or '.join(f'{scheme}://' for scheme in schemes())}.")
 
 
 def address_of(host: str, port: int) -> str:
