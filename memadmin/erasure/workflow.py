@@ -9,8 +9,11 @@ from django.db.models import F
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
+from memadmin.audit.signing import KeysUnusable
+from memadmin.erasure.certificates.contents import Executed
+from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.intake import dates_of, link_duplicates, note, target_of, today
-from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, NoteKind, Origin, Profile, Status
+from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Level, NoteKind, Origin, Profile, Status
 from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState, move, touch
 from memadmin.erasure.refusals import audited
 
@@ -169,6 +172,11 @@ def end_as_nothing_held(request: ErasureRequest, *, letter: str, actor: str, now
         raise NotSoEnded("Decide about the ids that look alike first.")
     note(request, letter, kind=NoteKind.LETTER, actor=actor, now=now)
     move(request, Status.NOTHING_HELD, now=now, outcome_code="nothing_held", reviewed_by=actor)
+    empty = Executed(started_at=None, completed_at=now, places=[], recipients={})
+    try:
+        issue(request, Level.NOTHING_HELD, empty, actor=actor, now=now)
+    except KeysUnusable as problem:
+        raise NotSoEnded(f"The certificate cannot be signed: {problem}") from problem
     log.append(Action.ERASURE_NOTHING_HELD, actor=actor, target=target_of(request), at=now)
 
 

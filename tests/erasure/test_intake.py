@@ -1,5 +1,6 @@
 """Taking requests in: exact ids, look-alikes to tick, fixed lists, duplicates, keys, dates."""
 
+import json
 from datetime import date, timedelta
 
 import pytest
@@ -272,6 +273,9 @@ class TestEnds:
         discovered(request)
 
         workflow.end_as_nothing_held(request, letter="We hold nothing about you.", actor=actor, now=NOON)
+        certificate = request.certificates.get()
+        assert (certificate.level, json.loads(certificate.document)["title"]) == ("nothing_held", "nothing was held")
+        assert set(json.loads(certificate.document)["manifest"]["answers"]) <= {"absent", "cleared"}
 
         assert request.state == Status.NOTHING_HELD
 

@@ -94,8 +94,6 @@ def test_who_may_only_look_changes_nothing():
     assert support().get(LIST).status_code == 403
     assert backups.horizon_of(NOON + days(1)).standing == [row]
 
-    return reader
-
 
 def test_markup_in_a_label_is_shown_as_text():
     a_backup(label="<script>alert(1)</script>")

@@ -9,21 +9,36 @@ from typing import Any
 
 from django.db.models import Count, Max, Q
 
+from memadmin.audit import anchors, checkpoints
+from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditHead, Stream
+from memadmin.erasure import ledger
 from memadmin.erasure.backups import Horizon
 from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.checking import SCHEMA
 from memadmin.erasure.manifests import HELD
 from memadmin.erasure.models import Approval, Certificate, ErasureRequest, Level, Manifest, Verification
+from memadmin.erasure.verification import controls
 from memadmin.store import locations
 from memadmin.store.locations import Act
 from memadmin.store.models import Hold, HoldKind, HoldScope, Subject
-from memadmin.version import VERSION
+from memadmin.version import REVISION, VERSION
 
+PROVING = (
+    Action.ERASURE_OPENED,
+    Action.ERASURE_SUBMITTED,
+    Action.ERASURE_APPROVED,
+    Action.ERASURE_CLAIMED,
+    Action.ERASURE_EXECUTED,
+    Action.ERASURE_RESIDUE_FOUND,
+    Action.ERASURE_COMPLETED,
+    Action.ERASURE_CERTIFIED,
+)
 LIMITS = (
     "Copies that recipients were given are theirs to erase; the numbers above say who was told.",
     "Backups from before the erasure hold the data until they expire. What is restored from one is erased again before it is used.",
-    "PostgreSQL keeps what was erased in its write-ahead log until these files are recycled.",
+    "PostgreSQL keeps what was erased in its write-ahead log until these files are recycled, and in pages until they are used again. "
+    "A copy of its files, other than a dump, may have remnants also when it is made after the erasure.",
     "A paraphrase of what was erased, in the words of others, is not found by a search for names and copied words.",
     "An id of one or two characters is looked for as the owner of data, not inside of texts.",
 )
@@ -72,19 +87,20 @@ def document_of(request: ErasureRequest, level: Level, executed: Executed, *, se
         "level": level.value,
         "title": level.label,
         "instance": _instance(),
-        "software": {"name": "memadmin", "version": VERSION},
+        "software": {"name": "memadmin", "version": VERSION, "revision": REVISION},
         "request": {name: getattr(request, name) for name in ("number", "kind", "ground", "profile", "channel")},
         "times": _times(request, manifest, approval, executed, looks, now=now),
         "people": _people(request, approval),
         "manifest": _manifest(manifest),
-        "places": [_place(place) for place in executed.places],
+        "places": _places(executed.places, looks),
         "verification": _verification(looks),
         "withheld": _withheld(manifest),
         "recipients": dict(executed.recipients),
         "backups": _backups(executed.horizon),
         "limits": limits,
         "subject_commitments": commitments,
-        "audit": _audit(),
+        "audit": _audit(request),
+        "ledger": _ledger(request),
         "follows": _last_digest(request),
     }
 
@@ -113,6 +129,7 @@ def _times(
 def _people(request: ErasureRequest, approval: Approval | None) -> dict[str, Any]:
     return {
         "opened_by": request.opened_by,
+        "identity": "not verified" if request.identity_level is None else request.get_identity_level_display(),
         "reviewed_by": request.reviewed_by,
         "approved_by": approval.approver if approval else "",
         "four_eyes": bool(approval and not approval.single_operator),
@@ -123,11 +140,26 @@ def _manifest(manifest: Manifest | None) -> dict[str, Any]:
     if manifest is None:
         return {}
     root = manifest.root or merkle.root(manifest.items.order_by("item_ref").values_list("item_ref", flat=True).iterator())
-    return {"number": manifest.number, "digest": manifest.digest, "items": manifest.items_total, "root": root}
+    answers = dict(manifest.answers.order_by("answer").values_list("answer").annotate(places=Count("pk")))
+    return {"number": manifest.number, "digest": manifest.digest, "items": manifest.items_total, "root": root, "answers": answers}
 
 
-def _place(result: PlaceResult) -> dict[str, Any]:
-    return {"title": locations.get(result.location).title, **asdict(result)}
+def _places(results: Sequence[PlaceResult], looks: Sequence[Verification]) -> list[dict[str, Any]]:
+    """Every place that was looked at, with what was done there: those with nothing too, since the look has confirmed it."""
+    if not looks:
+        return []
+    planted, blind = controls.planted_by_place(), set(looks[-1].findings.values_list("table", flat=True))
+    done = {result.location: result for result in results}
+    reached = results[0].reached if results else ""
+    found = []
+    for location in locations.in_order():
+        result = done.get(location.name)
+        if result is None and location.name not in planted:
+            continue
+        said = asdict(result or PlaceResult(location=location.name, reached=reached, method=""))
+        seen = {"controls": planted.get(location.name, 0), "controls_seen": 0 if location.name in blind else planted.get(location.name, 0)}
+        found.append({"title": location.title, "described_by": location.app, **said, **seen})
+    return found
 
 
 def _verification(looks: Sequence[Verification]) -> dict[str, Any]:
@@ -168,9 +200,28 @@ def _holds_reviewed_on(manifest: Manifest) -> date | None:
     return days.aggregate(last=Max("review_on"))["last"]
 
 
-def _audit() -> dict[str, Any]:
+def _audit(request: ErasureRequest) -> dict[str, Any]:
+    """Where the log stands, its last signed checkpoint outside the database, and the entries of this request by number and hash."""
     head = AuditHead.objects.filter(stream=Stream.GOVERNANCE).first()
-    return {"stream": Stream.GOVERNANCE.value, "seq": head.seq if head else 0, "row_hash": head.row_hash if head else ""}
+    entries = AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(f"erasure/{request.uid}").of_actions(PROVING).order_by("seq")
+    anchored = anchors.latest(checkpoints.folder())
+    return {
+        "stream": Stream.GOVERNANCE.value,
+        "seq": head.seq if head else 0,
+        "row_hash": head.row_hash if head else "",
+        "entries": [{"action": entry.action, "seq": entry.seq, "row_hash": entry.row_hash} for entry in entries],
+        "checkpoint": {
+            "number": anchored.lines,
+            "at": anchored.at,
+            "seq": anchored.highest(Stream.GOVERNANCE),
+            "digest": anchored.last if anchored.lines else "",
+        },
+    }
+
+
+def _ledger(request: ErasureRequest) -> list[dict[str, Any]]:
+    """The lines about this request in the ledger outside the database."""
+    return [{"kind": line.kind, "seq": line.seq, "hash": line.hash} for line in ledger.lines() if line.request == str(request.uid)]
 
 
 def _instance() -> str:

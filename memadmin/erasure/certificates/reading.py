@@ -12,6 +12,13 @@ _REACHED = {
     "L3": "gone, and its pages on disk are overwritten",
     "L4": "gone, and the backups from before have ended",
 }
+_ANSWERS = {
+    "found": "held something",
+    "absent": "held nothing",
+    "cleared": "go with what they copy",
+    "unreachable": "could not be asked",
+    "failed": "failed",
+}
 _KNOWN_BY = {
     "inventory": "by the inventory of backups",
     "setting": "by how long this installation says that it keeps them",
@@ -26,7 +33,7 @@ _TIMES = {
     "completed_at": "complete",
     "issued_at": "issued",
 }
-_PEOPLE = {"opened_by": "taken in by", "reviewed_by": "reviewed by", "approved_by": "approved by"}
+_PEOPLE = {"opened_by": "taken in by", "identity": "identity of the person", "reviewed_by": "reviewed by", "approved_by": "approved by"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +62,15 @@ def parts_of(document: dict[str, Any]) -> list[Part]:
 
 def _about(document: dict[str, Any]) -> Part:
     request, software = document["request"], document["software"]
+    revision = f" ({software['revision'][:12]})" if software.get("revision") else ""
     rows = [["Request", f"{request['number']}: {request['kind']}, ground {request['ground']}, profile {request['profile']}"]]
+    if document["manifest"].get("answers"):
+        rows.append(
+            ["Places asked", ", ".join(f"{count} {_ANSWERS.get(said, said)}" for said, count in document["manifest"]["answers"].items())]
+        )
     rows += [
         ["Serial", document["serial"]],
-        ["Issued by", f"{software['name']} {software['version']}, installation {document['instance']}"],
+        ["Issued by", f"{software['name']} {software['version']}{revision}, installation {document['instance']}"],
     ]
     return Part("About", rows)
 
@@ -69,8 +81,19 @@ def _people(people: dict[str, Any]) -> Part:
 
 
 def _places(places: list[dict[str, Any]]) -> Part:
-    rows = [[place["title"], _counted(place), _REACHED.get(place["reached"], place["reached"])] for place in places]
-    return Part("What was done, place by place", rows, ["place", "items", "how far"])
+    full = [place for place in places if any(place[name] for name in _COUNTS)]
+    rows = [[place["title"], _counted(place), place["method"], _far(place)] for place in full]
+    empty = [f"{place['title']} ({_controls(place)})" for place in places if place not in full]
+    said = [f"Looked at, and nothing was there: {'; '.join(empty)}."] if empty else []
+    return Part("What was done, place by place", rows, ["place", "items", "how", "how far"], said)
+
+
+def _far(place: dict[str, Any]) -> str:
+    return "; ".join(filter(None, [_REACHED.get(place["reached"], place["reached"]), _controls(place)]))
+
+
+def _controls(place: dict[str, Any]) -> str:
+    return f"{place['controls_seen']} of {place['controls']} controls seen" if place.get("controls") else ""
 
 
 def _counted(place: dict[str, Any]) -> str:
@@ -116,6 +139,11 @@ def _backups(backups: dict[str, Any]) -> list[list[str]]:
 def _proof(document: dict[str, Any]) -> list[list[str]]:
     manifest, audit = document["manifest"], document["audit"]
     rows = [["audit log", f"{audit['stream']} {audit['seq']}, {audit['row_hash']}"]]
+    rows += [[entry["action"], f"entry {entry['seq']}, {entry['row_hash']}"] for entry in audit.get("entries", [])]
+    if audit.get("checkpoint", {}).get("number"):
+        anchored = audit["checkpoint"]
+        rows.append(["checkpoint", f"{anchored['number']} of {anchored['at']}, to entry {anchored['seq']}, {anchored['digest']}"])
+    rows += [["ledger", f"{line['kind']}, line {line['seq']}, {line['hash']}"] for line in document.get("ledger", [])]
     if manifest:
         rows = [["manifest", f"{manifest['digest']}, {manifest['items']} items, root {manifest['root']}"], *rows]
     rows += [["commitment", each] for each in document["subject_commitments"]]

@@ -42,8 +42,13 @@ def blind_places(*, now: datetime) -> list[str]:
 
 def planted_columns() -> int:
     """Return in how many columns a control is planted."""
+    return sum(planted_by_place().values())
+
+
+def planted_by_place() -> dict[str, int]:
+    """Return by place in how many of its columns a control is planted."""
     by_name = {table.name: table for table in tables()}
-    return sum(len(_expected(location, by_name.get(location.table))) for location in _with_tables())
+    return {location.name: len(_expected(location, by_name.get(location.table))) for location in _with_tables()}
 
 
 def _plant(*, now: datetime) -> Planted:

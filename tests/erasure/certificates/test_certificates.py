@@ -16,6 +16,7 @@ from memadmin.erasure.certificates.reading import parts_of
 from memadmin.erasure.models import Approval, Certificate, Commitment, Level
 from memadmin.erasure.planting import plant_person
 from memadmin.erasure.verification import looking
+from memadmin.store import locations
 from memadmin.store.locations import Act
 from tests import sources
 from tests.erasure.papers import a_manifest, a_request
@@ -68,9 +69,43 @@ def test_a_certificate_verifies_from_its_file_alone(certificate):
 
     assert checked.faults == []
     assert checked.digest == certificate.digest
-    assert checked.document["places"][0]["erased"] == 3
+    assert [place["erased"] for place in checked.document["places"] if place["location"] == "store.long_term"] == [3]
     assert checked.document["withheld"] == [{"reason": "legal_duty", "items": 1, "review_on": ""}]
     assert AuditEntry.objects.filter(action=Action.ERASURE_CERTIFIED, target=f"certificates/{certificate.serial}").count() == 1
+
+
+def test_a_certificate_says_all_that_can_be_known(certificate, request_):
+    document = json.loads(certificate.document)
+
+    assert document["software"].keys() == {"name", "version", "revision"}
+    assert document["manifest"].keys() == {"number", "digest", "items", "root", "answers"}
+    assert document["people"]["identity"] == "not verified"
+    assert document["audit"]["row_hash"] == AuditEntry.objects.get(seq=document["audit"]["seq"]).row_hash
+    assert document["audit"]["checkpoint"].keys() == {"number", "at", "seq", "digest"}
+    by_name = {place["location"]: place for place in document["places"]}
+    assert by_name["store.long_term"]["erased"] == 3
+    assert by_name["store.archive"]["erased"] == 0
+    assert set(by_name) >= {place.name for place in locations.in_order() if place.table and place.app != "erasure"}
+    assert all(place["controls"] == place["controls_seen"] for place in document["places"])
+    assert by_name["store.long_term"]["described_by"] == "store"
+
+
+def test_the_page_tells_what_was_done_from_what_was_only_looked_at(certificate):
+    part = next(part for part in parts_of(json.loads(certificate.document)) if part.title.startswith("What was done"))
+
+    assert [row[0] for row in part.rows] == ["Long-term memories"]
+    assert "controls seen" in part.rows[0][3]
+    assert "Archive copies" in part.sentences[0]
+
+
+def test_a_certificate_of_an_older_version_is_read_and_verified_all_the_same(certificate):
+    document = json.loads(certificate.document)
+    for name in ("ledger",):
+        del document[name]
+    document["backups"], document["audit"] = {"expire_at": "unknown"}, {"stream": "governance", "seq": 1, "row_hash": "a"}
+    del document["software"]["revision"], document["people"]["identity"], document["manifest"]["answers"]
+
+    assert [part.title for part in parts_of(document)][-1] == "Proof"
 
 
 def test_91_any_changed_byte_of_the_text_or_signature_is_noticed(certificate):
