@@ -106,6 +106,8 @@ waive("erasure_erasurerequest", "codes, times and opaque names; whom it is about
 waive("erasure_manifest", "digests, numbers and codes")
 waive("erasure_locationanswer", WORD)
 waive("erasure_verification", WORD)
+waive("erasure_recheck", WORD)
+waive("erasure_foundagain", "names of tables and columns, keys of rows in them, and what somebody said of it, without names")
 waive("erasure_finding", "names of tables and columns, and the key of a row in them")
 waive("erasure_placeoutcome", WORD)
 waive("erasure_certificate", "codes, numbers and digests, signed as they stand")

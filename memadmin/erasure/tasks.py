@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from memadmin.erasure import approving, discovery, ending, notices
+from memadmin.erasure import approving, discovery, ending, notices, rechecking
 from memadmin.erasure.execution import steps
+from memadmin.erasure.models import RecheckKind
 from memadmin.jobs import queue
 from memadmin.jobs.parts import do_part
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
@@ -61,3 +62,17 @@ def tell_recipients(job: JobView, *, now: datetime) -> Step:
         if error_code:  # it must not stay due, or the job would never end
             notices.note(notice, status=None, error_code=error_code, now=now)
     return Step(finished=not waiting, done=job.done + len(waiting))
+
+
+@scheduled(rechecking.NIGHTLY, default_cron="20 4 * * *")
+@job(rechecking.NIGHTLY)
+def recheck_users(job: JobView, *, now: datetime) -> Step:
+    """Some users: is one of them somebody who was erased?"""
+    return rechecking.step(job, RecheckKind.NIGHTLY, now=now)
+
+
+@scheduled(rechecking.WEEKLY, default_cron="50 1 * * 0")
+@job(rechecking.WEEKLY)
+def recheck_everything(job: JobView, *, now: datetime) -> Step:
+    """Some rows of one table: does an erased id or text stand in it?"""
+    return rechecking.step(job, RecheckKind.WEEKLY, now=now)

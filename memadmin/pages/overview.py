@@ -14,6 +14,7 @@ from memadmin.access.actors import names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_subjects
+from memadmin.erasure import rechecking
 from memadmin.jobs import heartbeat, schedules
 from memadmin.jobs.models import Job, JobState, Schedule
 from memadmin.lifecycle import lost, second_person
@@ -96,6 +97,9 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     kept = _past_limit(person)
     if kept:
         found.append((f"Past a limit and kept by a pin or a hold, by the latest run or preview of each container: {kept:,}.", "info"))
+    found_again = rechecking.alarms() if person.may(Right.ERASURE_VIEW) else 0
+    if found_again:
+        found.insert(0, (f"Something that was erased was found again: {found_again:,}. Look at Erasure, Found again, now.", "problem"))
     stayed = unsummarised(_latest_ended(person))
     if stayed:
         found.append((f"No summary could be made, so they stayed and their users are over a cap, by the latest runs: {stayed:,}.", "warn"))

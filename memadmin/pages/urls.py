@@ -45,7 +45,7 @@ from memadmin.pages import (
     whatif,
 )
 from memadmin.pages.erasure import approval as erasure_approval
-from memadmin.pages.erasure import backups, notices, recipients
+from memadmin.pages.erasure import backups, notices, rechecks, recipients, register
 from memadmin.pages.erasure import detail as erasure_detail
 from memadmin.pages.erasure import executing as erasure_executing
 from memadmin.pages.erasure import inbox as erasure_inbox
@@ -172,6 +172,10 @@ urlpatterns = [
     path("erasure/<uuid:uid>/recipients/<uuid:notice>/answered/", notices.notice_answered, name="notice-answered"),
     path("erasure/<uuid:uid>/recipients/<uuid:notice>/again/", notices.notice_again, name="notice-again"),
     path("erasure/<uuid:uid>/recipients/<uuid:notice>/decide/", notices.notice_decide, name="notice-decide"),
+    path("erasure/stores/", register.store_list, name="store-list"),
+    path("erasure/stores/register/", register.store_register, name="store-register"),
+    path("erasure/found-again/", rechecks.recheck_list, name="recheck-list"),
+    path("erasure/found-again/<uuid:uid>/settle/", rechecks.recheck_settle, name="recheck-settle"),
     path("backups/", backups.backup_list, name="backup-list"),
     path("backups/record/", backups.backup_record, name="backup-record"),
     path("backups/check/", backups.backup_check, name="backup-check"),

@@ -11,6 +11,7 @@ from memadmin.store.models import Container
 class Event(models.TextChoices):
     POLICY_PUBLISHED = "policy.published", "a retention policy came into force"
     RUN_FINISHED = "run.finished", "a retention run came to its end"
+    ERASURE_FOUND_AGAIN = "erasure.found_again", "something that was erased was found again"
     MEMORY_EVICTED = "memory.evicted", "a run evicted these memories and sessions"
 
 

@@ -20,7 +20,7 @@ ENTRIES_AT_ONCE = 100
 ITEMS_IN_ONE = 500
 PARTS_AT_ONCE = 10
 ENDS_OF_RUNS = (Action.RUN_FINISHED, Action.RUN_FAILED, Action.RUN_CANCELLED)
-TOLD = (Action.POLICY_PUBLISHED, *ENDS_OF_RUNS)
+TOLD = (Action.POLICY_PUBLISHED, Action.ERASURE_FOUND_AGAIN, *ENDS_OF_RUNS)
 
 
 def behind() -> list[Subscription]:
@@ -50,11 +50,21 @@ def tell(subscription: Subscription, *, now: datetime) -> int:
 
 
 def _about(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> Iterator[Delivery]:
+    if entry.action == Action.ERASURE_FOUND_AGAIN:
+        yield from _alarm(entry, subscription, now=now)
+        return
     subject = _subject_of(entry)
     if subject is None or not _listens(subscription, _container_of(subject)):
         return
     for event, data in _events(entry, subject, subscription):
         yield _delivery(event, data, _container_of(subject), entry, subscription, now=now)
+
+
+def _alarm(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> Iterator[Delivery]:
+    """An alarm is of no single container: who listens to all of them hears of it."""
+    if subscription.all_containers and Event.ERASURE_FOUND_AGAIN in subscription.events:
+        data = {"look": entry.target.partition("/")[2], "kind": entry.reason_code, "found": entry.counts.get("found")}
+        yield _delivery(Event.ERASURE_FOUND_AGAIN, data, None, entry, subscription, now=now)
 
 
 def _subject_of(entry: AuditEntry) -> Run | Container | None:
@@ -110,9 +120,15 @@ def _items(run: Run, *, first: int, last: int) -> Sequence[dict[str, str]]:
 
 
 def _delivery(
-    event: Event, data: dict[str, Any], container: Container, entry: AuditEntry, subscription: Subscription, *, now: datetime
+    event: Event, data: dict[str, Any], container: Container | None, entry: AuditEntry, subscription: Subscription, *, now: datetime
 ) -> Delivery:
     uid = uuid.uuid4()
-    body = {"id": str(uid), "event": event.value, "at": entry.at.isoformat(), "container": str(container.uid), "data": data}
+    body = {
+        "id": str(uid),
+        "event": event.value,
+        "at": entry.at.isoformat(),
+        "container": str(container.uid) if container else None,
+        "data": data,
+    }
     text = json.dumps(body, separators=(",", ":"))
     return Delivery(uid=uid, subscription=subscription, event=event, body=text, created_at=now, due_at=now)

@@ -5,6 +5,7 @@ from memadmin.erasure.models.backups import BackupKind, BackupRecord, InventoryC
 from memadmin.erasure.models.certificates import Certificate, Commitment, Level
 from memadmin.erasure.models.executions import PlaceOutcome
 from memadmin.erasure.models.manifests import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
+from memadmin.erasure.models.rechecks import FoundAgain, FoundAgainKind, Recheck, RecheckKind
 from memadmin.erasure.models.recipients import NoticeState, Recipient, RecipientKind, RecipientNotice
 from memadmin.erasure.models.requests import (
     Channel,
@@ -33,6 +34,8 @@ __all__ = [
     "ErasureRequest",
     "Finding",
     "FindingKind",
+    "FoundAgain",
+    "FoundAgainKind",
     "Ground",
     "IdentityLevel",
     "InventoryCheck",
@@ -48,6 +51,8 @@ __all__ = [
     "Outcome",
     "PlaceOutcome",
     "Profile",
+    "Recheck",
+    "RecheckKind",
     "Recipient",
     "RecipientKind",
     "RecipientNotice",
