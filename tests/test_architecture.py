@@ -18,8 +18,8 @@ from memadmin.access.scopes import Scope
 from memadmin.audit.actions import Action
 from memadmin.pages.decorators import SIGNED_IN
 from memadmin.store import configuration
+from memadmin.store.coverage import uncovered
 from tests import sources
-from tests.places import uncovered
 
 MEMORY_MODELS = {"Session", "WorkingMemory", "LongTermMemory", "HistoryEntry"}
 MEMORY_TABLES = {"store_session", "store_workingmemory", "store_longtermmemory", "store_historyentry"}

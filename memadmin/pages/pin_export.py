@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator, Mapping
-from datetime import date, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db import transaction
@@ -21,6 +19,7 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.lifecycle import pinned
 from memadmin.lifecycle.spared import limits_past
+from memadmin.pages import sheets
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest
 from memadmin.pages.pins import Register
@@ -31,16 +30,6 @@ COLUMNS = (
     *("container", "user_id", "type", "uid", "pinned_by", "pinned_at", "reason", "tokens", "past_limits", "review_on"),
     *("reviewed_at", "reviewed_by"),
 )
-ACTS_AS_FORMULA = (
-    "=",
-    "+",
-    "-",
-    "@",
-    "\t",
-    "\r",
-    "\n",
-    "'",
-)  # at the beginning of a cell; the apostrophe, so that it can be taken off again
 
 Record = Mapping[str, Any]
 
@@ -84,29 +73,13 @@ def _record(pin: Pin, past: list[str], *, may_read: bool) -> Record:
 
 
 def _as_csv(records: Iterator[Record]) -> Iterator[str]:
-    yield _line(COLUMNS)
+    yield sheets.line(COLUMNS)
     for record in records:
-        yield _line([_cell(value) for value in record.values()])
-
-
-def _line(cells: Any) -> str:
-    text = io.StringIO()
-    csv.writer(text).writerow(cells)
-    return text.getvalue()
-
-
-def _cell(value: Any) -> str:
-    """Return a value as a cell that no spreadsheet takes for a formula: one that could be has an apostrophe in front."""
-    text = "" if value is None else "; ".join(value) if isinstance(value, list) else _plain(value)
-    return f"'{text}" if text.lstrip("\ufeff \u00a0").startswith(ACTS_AS_FORMULA) or text.startswith(ACTS_AS_FORMULA) else text
+        yield sheets.line(record.values())
 
 
 def _as_json(records: Iterator[Record]) -> Iterator[str]:
     yield "["
     for place, record in enumerate(records):
-        yield (",\n" if place else "\n") + json.dumps(record, ensure_ascii=False, default=_plain)
+        yield (",\n" if place else "\n") + json.dumps(record, ensure_ascii=False, default=sheets.plain)
     yield "\n]\n"
-
-
-def _plain(value: Any) -> str:
-    return value.isoformat() if isinstance(value, date) else str(value)
