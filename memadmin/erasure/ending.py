@@ -23,7 +23,7 @@ from memadmin.erasure.bars import ERASING
 from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.execution.closing import executed_of
 from memadmin.erasure.intake import target_of
-from memadmin.erasure.models import Certificate, ErasureRequest, Level, RequestItem, RequestSubject, Status
+from memadmin.erasure.models import Certificate, ErasureRequest, Kind, Level, RequestItem, RequestSubject, Status
 from memadmin.erasure.moves import move
 from memadmin.jobs.registry import JobView, Step
 from memadmin.store import suppression
@@ -48,7 +48,8 @@ def waits_for(request: ErasureRequest, *, now: datetime) -> list[Wait]:
     """Return what stands between a complete erasure and its end."""
     if request.completed_at is None:
         return []
-    return [*_notices(request), *_backups(backups.horizon_of(request.completed_at), now=now)]
+    horizon = backups.horizon_of(request.completed_at) if Kind(request.kind).erases else None
+    return [*_notices(request), *(_backups(horizon, now=now) if horizon else [])]
 
 
 def _notices(request: ErasureRequest) -> list[Wait]:

@@ -76,17 +76,6 @@ register(
 
 register(
     Location(
-        name="erasure.backups",
-        title="Backups from before an erasure",
-        order=109,
-        item_class=ItemClass.BACKUP,
-        act=Act.CLEAR,
-        goes="They hold what was erased until they end; the request is closed when all of them have. What is restored is erased again.",
-    ),
-)
-
-register(
-    Location(
         name="erasure.notices",
         title="What recipients are told of an erasure",
         order=102,

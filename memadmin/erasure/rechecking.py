@@ -156,11 +156,11 @@ def _said_in(value: str) -> Iterator[str]:
 
 def _rows_of(table: Table, columns: list[str], *, after: list[Any] | None) -> list[tuple[Any, ...]]:
     name = connection.ops.quote_name
-    key = ", ".join(map(name, table.key))
+    key, places = ", ".join(map(name, table.key)), ", ".join(str(place) for place, _ in enumerate(table.key, 1))
     said = ", ".join(f"{name(column)}::text" if connection.vendor == "postgresql" else name(column) for column in columns)
     where = f" WHERE ({key}) > ({', '.join(['%s'] * len(table.key))})" if after else ""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {key}, {said} FROM {name(table.name)}{where} ORDER BY {key} LIMIT {ROWS_AT_ONCE}", after or [])
+        cursor.execute(f"SELECT {key}, {said} FROM {name(table.name)}{where} ORDER BY {places} LIMIT {ROWS_AT_ONCE}", after or [])
         return list(cursor.fetchall())
 
 

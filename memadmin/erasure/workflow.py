@@ -10,6 +10,7 @@ from django.db.models import F
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.signing import KeysUnusable
+from memadmin.erasure import notices
 from memadmin.erasure.certificates.contents import Executed
 from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.intake import dates_of, link_duplicates, note, target_of, today
@@ -189,6 +190,8 @@ def answer(request: ErasureRequest, code: str, *, letter: str, actor: str, now: 
         raise UnknownCode("Say done or done_in_part; a request that is not followed is refused with a reason.")
     note(request, letter, kind=NoteKind.LETTER, actor=actor, now=now)
     move(request, Status.COMPLETED, now=now, expect=Status.REVIEW, outcome_code=code, completed_at=now, reviewed_by=actor)
+    if request.kind != Kind.ACCESS:
+        notices.make(request, now=now)
     log.append(Action.ERASURE_ANSWERED, actor=actor, target=target_of(request), at=now, reason_code=code)
 
 

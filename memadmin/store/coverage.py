@@ -47,5 +47,5 @@ def uncovered(found: Iterable[Any]) -> Iterator[str]:
 def _could_hold_a_person(field: Any) -> bool:
     """Numbers, times and switches say nothing without a text beside them; a column of fixed words is checked by its choices."""
     if isinstance(field, models.ForeignKey):
-        return bool(field.related_model._meta.db_table == "store_subject")  # type: ignore[union-attr]
+        return bool(field.related_model._meta.db_table == "store_subject")
     return not isinstance(field, HOLD_NOTHING) and not field.choices

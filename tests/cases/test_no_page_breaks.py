@@ -7,6 +7,9 @@ import pytest
 from django.urls import get_resolver, reverse
 
 from memadmin.access.roles import Role
+from memadmin.erasure import backups
+from memadmin.erasure.backups import BackupSpec
+from memadmin.erasure.models import BackupKind
 from memadmin.lifecycle.feedback import Report, record
 from memadmin.pages import urls
 from memadmin.store.models import Archived, FeedbackKind, LongTermMemory, Session
@@ -67,6 +70,7 @@ ASKED = {
         "force",
     ),
     *("words", "noticed_on", "memory_uid", "session_uid", "memory", "item"),
+    *("label", "started_at", "expires_on", "key_id", "proof", "day", "name", "contact", "given", "text", "format"),
     *form(),
     *(name for name in form() if not name.endswith("_none")),
     *(name.removesuffix("_none") for name in form()),
@@ -98,6 +102,8 @@ def addresses(db):
     uids |= {"sessions": Session.objects.latest("id").uid, "archive": Archived.objects.earliest("id").uid}
     noticed = Report(kind=FeedbackKind.FORGOT, words="forgot it", noticed_at=NOON)
     uids |= {"feedback": record(subject_of(container), noticed, actor=ACTOR, now=NOON).uid}
+    spec = BackupSpec(kind=BackupKind.WAL, label="one", started_at=NOON, expires_at=NOON)
+    uids |= {"backups": backups.record(spec, actor=ACTOR, now=NOON).uid}
     return [_address(pattern, uids, run.number) for pattern in urls.urlpatterns]
 
 

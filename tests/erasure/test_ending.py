@@ -20,10 +20,11 @@ from memadmin.lifecycle import sealing
 from memadmin.store import configuration, holding, suppression
 from memadmin.store.holding import Placing
 from memadmin.store.models import Suppression
-from tests.erasure.execution.test_execution import erased
+from tests.erasure.executing import execute
 from tests.erasure.papers import a_manifest, a_request
 from tests.erasure.test_backups import a_backup
 from tests.erasure.test_notices import a_recipient
+from tests.erasure.workflow import approved, opened
 from tests.factories import ACTOR, NOON, days, make_container, make_memory, subject_of
 
 pytestmark = pytest.mark.django_db
@@ -192,7 +193,9 @@ def test_97_what_is_partly_refused_is_closed_as_partly_refused_with_counts_and_r
     review_on = (NOON + days(90)).date()
     holding.place(kept, Placing(kind="hold", authority="court_order", reason="court", review_on=review_on), actor=ACTOR, now=NOON)
     backups.check_inventory(actor=ACTOR, now=NOON)
-    request = erased("ann")
+    request = opened("ann")
+    approved(request)
+    execute(request)
 
     the_night(LATER)
 

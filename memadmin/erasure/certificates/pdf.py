@@ -16,6 +16,8 @@ from reportlab.platypus import Flowable, Paragraph, SimpleDocTemplate, Spacer, T
 
 from memadmin.erasure.certificates.reading import Part, parts_of
 
+MARGIN = 20 * mm - 6  # points: the frame of a page keeps 6 of its own
+WIDTH = 170 * mm
 _STYLES = getSampleStyleSheet()
 _SMALL = ParagraphStyle("small", parent=_STYLES["BodyText"], fontSize=8, leading=10)
 _LINES = TableStyle(
@@ -32,7 +34,8 @@ def pdf_of(document: dict[str, Any], *, digest: str, key_id: str) -> bytes:
     """Return the PDF of a certificate's document."""
     target = io.BytesIO()
     title = f"Certificate of erasure {document['serial']}"
-    page = SimpleDocTemplate(target, pagesize=A4, title=title, author="memadmin", margin=20 * mm, invariant=1)
+    edges = dict.fromkeys(("leftMargin", "rightMargin", "topMargin", "bottomMargin"), MARGIN)
+    page = SimpleDocTemplate(target, pagesize=A4, title=title, author="memadmin", invariant=1, **edges)
     foot = f"SHA-256 {digest} · Ed25519 key {key_id}"
 
     def on_page(canvas: Canvas, _: Any) -> None:
@@ -42,7 +45,7 @@ def pdf_of(document: dict[str, Any], *, digest: str, key_id: str) -> bytes:
 
     heading: list[Flowable] = [
         Paragraph("Certificate of erasure", _STYLES["Title"]),
-        Paragraph(_text(document["title"]), _STYLES["BodyText"]),
+        Paragraph(_text(_sentence(document["title"])), _STYLES["BodyText"]),
     ]
     page.build([*heading, *(flow for part in parts_of(document) for flow in _part(part))], onFirstPage=on_page, onLaterPages=on_page)
     return target.getvalue()
@@ -61,9 +64,13 @@ def _part(part: Part) -> Iterable[Flowable]:
 
 
 def _widths(columns: int) -> list[float]:
-    first = 60 * mm
-    return [first, *[(170 * mm - first) / (columns - 1)] * (columns - 1)] if columns > 1 else [170 * mm]
+    first = (60 if columns <= 2 else 45) * mm
+    return [first, *[(WIDTH - first) / (columns - 1)] * (columns - 1)] if columns > 1 else [WIDTH]
 
 
 def _text(value: str) -> str:
     return escape(value)
+
+
+def _sentence(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}."

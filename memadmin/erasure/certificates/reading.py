@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from memadmin.erasure.models import Ground, Kind, NoticeState
+
 _COUNTS = {"erased": "erased", "redacted": "words taken out", "rederived": "derived anew", "absent": "gone before", "withheld": "kept"}
 _REACHED = {
     "L1": "gone for every query",
@@ -12,6 +14,9 @@ _REACHED = {
     "L3": "gone, and its pages on disk are overwritten",
     "L4": "gone, and the backups from before have ended",
 }
+_KINDS: dict[str, str] = {kind.value: str(kind.label) for kind in Kind}
+_GROUNDS: dict[str, str] = {ground.value: str(ground.label) for ground in Ground}
+_STATES: dict[str, str] = {state.value: str(state.label) for state in NoticeState}
 _ANSWERS = {
     "found": "held something",
     "absent": "held nothing",
@@ -63,11 +68,11 @@ def parts_of(document: dict[str, Any]) -> list[Part]:
 def _about(document: dict[str, Any]) -> Part:
     request, software = document["request"], document["software"]
     revision = f" ({software['revision'][:12]})" if software.get("revision") else ""
-    rows = [["Request", f"{request['number']}: {request['kind']}, ground {request['ground']}, profile {request['profile']}"]]
-    if document["manifest"].get("answers"):
-        rows.append(
-            ["Places asked", ", ".join(f"{count} {_ANSWERS.get(said, said)}" for said, count in document["manifest"]["answers"].items())]
-        )
+    rows = [["Request", f"{request['number']}: {_KINDS.get(request['kind'], request['kind'])}, under {request['profile'].upper()}"]]
+    rows.append(["Ground", _GROUNDS.get(request["ground"], request["ground"])])
+    answers = document["manifest"].get("answers", {})
+    if answers:
+        rows.append(["Places asked", ", ".join(f"{count} {_ANSWERS.get(said, said)}" for said, count in answers.items())])
     rows += [
         ["Serial", document["serial"]],
         ["Issued by", f"{software['name']} {software['version']}{revision}, installation {document['instance']}"],
@@ -83,7 +88,7 @@ def _people(people: dict[str, Any]) -> Part:
 def _places(places: list[dict[str, Any]]) -> Part:
     full = [place for place in places if any(place[name] for name in _COUNTS)]
     rows = [[place["title"], _counted(place), place["method"], _far(place)] for place in full]
-    empty = [f"{place['title']} ({_controls(place)})" for place in places if place not in full]
+    empty = [place["title"] for place in places if place not in full and place.get("controls")]
     said = [f"Looked at, and nothing was there: {'; '.join(empty)}."] if empty else []
     return Part("What was done, place by place", rows, ["place", "items", "how", "how far"], said)
 
@@ -119,7 +124,7 @@ def _withheld(withheld: list[dict[str, Any]]) -> Part:
 
 
 def _outside(document: dict[str, Any]) -> list[list[str]]:
-    told = [[f"recipients: {state}", str(count)] for state, count in sorted(document["recipients"].items())]
+    told = [[f"recipients: {_STATES.get(state, state)}", str(count)] for state, count in sorted(document["recipients"].items())]
     return [*told, *_backups(document["backups"])]
 
 
@@ -139,7 +144,7 @@ def _backups(backups: dict[str, Any]) -> list[list[str]]:
 def _proof(document: dict[str, Any]) -> list[list[str]]:
     manifest, audit = document["manifest"], document["audit"]
     rows = [["audit log", f"{audit['stream']} {audit['seq']}, {audit['row_hash']}"]]
-    rows += [[entry["action"], f"entry {entry['seq']}, {entry['row_hash']}"] for entry in audit.get("entries", [])]
+    rows += [[f"entry {entry['action']}", f"{entry['seq']}, {entry['row_hash']}"] for entry in audit.get("entries", [])]
     if audit.get("checkpoint", {}).get("number"):
         anchored = audit["checkpoint"]
         rows.append(["checkpoint", f"{anchored['number']} of {anchored['at']}, to entry {anchored['seq']}, {anchored['digest']}"])

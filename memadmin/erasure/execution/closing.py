@@ -61,7 +61,9 @@ def _certified(request: ErasureRequest, manifest: Manifest, *, actor: str, now: 
         return there
     probes = probes_of(manifest)
     withheld = manifest.items.filter(act=Act.WITHHOLD).exists()
-    _note_root(manifest)
+    for each in request.manifests.all():
+        _note_root(each)
+    manifest.refresh_from_db()
     notices.make(request, now=now)
     certificate = issue(request, Level.PARTLY if withheld else Level.LIVE, executed_of(request, at=now), actor=actor, now=now)
     _settle(request, actor=actor, now=now)

@@ -12,9 +12,10 @@ from memadmin.erasure.models import ErasureRequest, Kind, Status
 def what_follows(found: ErasureRequest, *, now: datetime) -> dict[str, Any]:
     """Return the context of `erasure/_after.html`; empty for a request that has nothing after it."""
     certificates = list(found.certificates.order_by("-pk"))
-    completed = found.completed_at is not None and Kind(found.kind).erases
-    if not certificates and not completed:
+    erased = found.completed_at is not None and Kind(found.kind).erases
+    told = found.notices.exists()
+    if not certificates and not erased and not told:
         return {}
-    waits = ending.waits_for(found, now=now) if found.state == Status.COMPLETED and completed else []
-    horizon = backups.horizon_of(found.completed_at) if completed and found.completed_at else None
-    return {"certificates": certificates, "waits": waits, "horizon": horizon}
+    waits = ending.waits_for(found, now=now) if found.state == Status.COMPLETED else []
+    horizon = backups.horizon_of(found.completed_at) if erased and found.completed_at else None
+    return {"certificates": certificates, "waits": waits, "horizon": horizon, "erased": erased, "told": told}

@@ -57,7 +57,7 @@ class Command(BaseCommand):
 
 def _record(options: dict[str, Any], *, now: datetime) -> tuple[dict[str, Any], str]:
     began = _time(options["began"]) if options["began"] else now
-    expires = _time(options["expires"]) if options["expires"] else began + timedelta(days=options["days"])
+    expires = _time(options["expires"]) if options["expires"] else _later(began, options["days"])
     spec = BackupSpec(kind=BackupKind(options["kind"]), label=options["label"], started_at=began, expires_at=expires, key_id=options["key"])
     row = backups.record(spec, actor=ACTOR, now=now)
     return _said(row), f"Recorded {row.uid}, which ends {row.expires_at:%Y-%m-%d}."
@@ -86,6 +86,13 @@ def _whole(options: dict[str, Any], *, now: datetime) -> tuple[dict[str, Any], s
 def _said(row: BackupRecord) -> dict[str, Any]:
     times = {name: getattr(row, name).isoformat() for name in ("started_at", "expires_at")}
     return {"uid": str(row.uid), "kind": row.kind, "label": row.label, **times, "destroyed": row.destroyed_at is not None}
+
+
+def _later(began: datetime, days: int) -> datetime:
+    try:
+        return began + timedelta(days=days)
+    except OverflowError:
+        raise BadBackup(f"{days} days are more than a calendar has.") from None
 
 
 def _time(text: str) -> datetime:

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('erasure', '0007_recipients'),
+        ('erasure', '0008_recipients'),
     ]
 
     operations = [

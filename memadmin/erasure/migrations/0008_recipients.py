@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('erasure', '0006_backups'),
+        ('erasure', '0007_backups'),
         ('store', '0015_summaries'),
     ]
 
