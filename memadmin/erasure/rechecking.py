@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
-from django.db.models import F
+from django.db.models import F, Q
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
@@ -23,6 +23,7 @@ from memadmin.erasure.moves import Refusal
 from memadmin.erasure.verification.looking import OWN_TABLES
 from memadmin.erasure.verification.schema import Holds, Table, tables
 from memadmin.jobs.registry import JobView, Step
+from memadmin.store import locations
 from memadmin.store.locations import Act
 from memadmin.store.models import Mode, Subject, SuppressedKind, Suppression
 from memadmin.store.suppression_keys import KeyRing, normal, ring
@@ -33,6 +34,7 @@ ACTOR = "job/erasure.recheck"
 USERS_AT_ONCE = 20_000
 ROWS_AT_ONCE = 2_000
 LONGEST_REASON = 400
+USERS = "store_subject"
 LONGEST_ID = 512
 REFUSED = (Mode.BLOCK, Mode.QUARANTINE)
 STANDING = (*REFUSED, Mode.FLAG)
@@ -103,7 +105,7 @@ def _some_users(recheck: Recheck, at: At, *, now: datetime) -> tuple[At | None, 
     for key, container, user_id, stored_at in some:
         for row in what.of_id(str(user_id)):
             if row.container_id in (None, container) and (meant := _kind_of(row, key, stored_at)):
-                _note(recheck, row, meant, ("store_subject", "user_id", str(key)), now=now)
+                _note(recheck, row, meant, (USERS, "user_id", str(key)), now=now)
     return (At(at.recheck, after=[some[-1][0]]) if len(some) == USERS_AT_ONCE else None), len(some)
 
 
@@ -167,8 +169,9 @@ def _rows_of(table: Table, columns: list[str], *, after: list[Any] | None) -> li
 def _note_row(recheck: Recheck, row: Suppression, table: Table, place: tuple[str, list[Any]], *, now: datetime) -> None:
     column, key = place
     stored = json.dumps(key[0] if len(key) == 1 else key, default=str)
-    stays = ManifestItem.objects.filter(manifest__request=_request_of(row), act=Act.WITHHOLD, row_key=stored)
-    if not stays.exists():
+    places = [place.name for place in locations.LOCATIONS.values() if place.table == table.name]
+    same = Q(location__in=places, row_key=stored) | (Q(subject_id=key[0]) if table.name == USERS else Q(pk=None))
+    if not ManifestItem.objects.filter(same, manifest__request=_request_of(row), act=Act.WITHHOLD).exists():
         kind = FoundAgainKind.NAMED if row.kind == SuppressedKind.SUBJECT else FoundAgainKind.TEXT
         _note(recheck, row, kind, (table.name, column, stored[:100]), now=now)
 

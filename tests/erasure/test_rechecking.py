@@ -9,7 +9,7 @@ from memadmin.jobs import queue
 from memadmin.jobs.runner import run_inline
 from memadmin.store import suppression
 from memadmin.store.locations import Act
-from memadmin.store.models import Mode, Suppression
+from memadmin.store.models import LongTermMemory, Mode, Suppression
 from memadmin.store.suppression import Terms
 from memadmin.webhooks import subscriptions, telling
 from memadmin.webhooks.models import Delivery
@@ -72,12 +72,14 @@ def test_who_is_refused_and_came_back_is_an_alarm_and_after_the_block_it_is_some
     assert kinds() == []
 
 
-def test_what_a_request_withholds_is_no_alarm(ann):
-    request = erased(ann)
-    a_manifest(request, [("store.subjects", ann)], acts={"store.subjects": Act.WITHHOLD})
+@pytest.mark.parametrize("kind", [NIGHTLY, WEEKLY])
+def test_what_a_request_withholds_is_no_alarm(ann, kind):
+    request, memory = erased(ann), LongTermMemory.objects.get()
+    LongTermMemory.objects.update(metadata={"said_by": "ann"})
+    a_manifest(request, [("store.long_term", memory)], acts={"store.long_term": Act.WITHHOLD})
     request.manifests.get().items.update(subject_id=ann.pk)
 
-    look()
+    look(kind)
 
     assert kinds() == []
     assert AuditEntry.objects.filter(action=Action.ERASURE_RECHECKED).count() == 1

@@ -11,6 +11,8 @@ from memadmin.erasure.models import ErasureRequest, Kind, Status
 
 def what_follows(found: ErasureRequest, *, now: datetime) -> dict[str, Any]:
     """Return the context of `erasure/_after.html`; empty for a request that has nothing after it."""
+    if found.state not in {Status.COMPLETED, Status.CLOSED, Status.NOTHING_HELD}:
+        return {}
     certificates = list(found.certificates.order_by("-pk"))
     erased = found.completed_at is not None and Kind(found.kind).erases
     told = found.notices.exists()
