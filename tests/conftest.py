@@ -72,10 +72,15 @@ def django_db_keepdb(django_db_keepdb: bool) -> bool:
     return django_db_keepdb or is_sqlite()  # the folder of an SQLite database goes as a whole
 
 
+def folder_of_databases(config: pytest.Config) -> Path | None:
+    """Return where migrated databases are kept between runs: beside what else pytest keeps, if it keeps anything."""
+    return config.cache.mkdir("databases") if is_sqlite() and config.pluginmanager.has_plugin("cacheprovider") else None
+
+
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings: None, pytestconfig: pytest.Config) -> None:
-    if is_sqlite():
-        migrated.restore(pytestconfig.cache.mkdir("databases"), settings.DATABASES["default"]["TEST"]["NAME"])
+    if folder := folder_of_databases(pytestconfig):
+        migrated.restore(folder, settings.DATABASES["default"]["TEST"]["NAME"])
 
 
 @pytest.fixture(scope="session")
@@ -83,8 +88,8 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker, p
     operations = type(connection.ops)
     original = operations.execute_sql_flush
     with django_db_blocker.unblock():
-        if is_sqlite():
-            migrated.keep(pytestconfig.cache.mkdir("databases"))
+        if folder := folder_of_databases(pytestconfig):
+            migrated.keep(folder)
         operations.execute_sql_flush = flush_with_triggers_aside(original, rows=rows_of_migrations())  # type: ignore[method-assign]
     yield
     operations.execute_sql_flush = original  # type: ignore[method-assign]
