@@ -30,15 +30,23 @@ MODELS: dict[ItemType, type[Item]] = {
 
 
 class NothingDeleted(Exception):
-    """The item is held, or is not in the store any more."""
+    """What was to be deleted is as it was."""
+
+
+class Held(NothingDeleted):
+    """It stays for a legal reason."""
+
+
+class Gone(NothingDeleted):
+    """Somebody else was faster: it is not in the store any more."""
 
 
 @transaction.atomic
 def delete_item(item_type: ItemType, item: Item, *, actor: str, now: datetime, reason: str = "") -> None:
-    """Delete one session or memory, also a pinned one. The messages of a session stay. Raises NothingDeleted."""
+    """Delete one session or memory, also a pinned one. The messages of a session stay. Raises Held and Gone."""
     gone = remove_by_hand(item_type, [item.pk])
     if not gone.items:
-        raise NothingDeleted("This is held for a legal reason, or it is gone already.")
+        raise _why_not(item)
     payload = {"reason": reason} if reason else None
     target = f"{item_type}/{item.uid}"
     log.append(Action.ITEM_DELETED, actor=actor, target=target, at=now, counts={"pinned": gone.pinned}, payload=payload)
@@ -54,7 +62,7 @@ def delete_session(
 ) -> tuple[int, int]:
     """Delete a session, with its messages or without; return how many working memories went along, and how many stay without it.
 
-    Held ones stay. Without `force` and a reason a pinned session stays too. Raises Pinned and NothingDeleted.
+    Held ones stay. Without `force` and a reason a pinned session stays too. Raises Pinned, Held and Gone.
     """
     counters.lock([session.subject_id])
     _check_pin(session, force=force, reason=reason)
@@ -62,7 +70,7 @@ def delete_session(
     ids = list(working.order_by("id").values_list("pk", flat=True))
     gone = _remove(ItemType.WORKING, ids).items if with_messages else 0
     if not remove_by_hand(ItemType.SESSION, [session.pk]).items:
-        raise NothingDeleted("This is held for a legal reason, or it is gone already.")
+        raise _why_not(session)
     counts = {"pinned": int(session.pinned), "working": gone, "working_left": len(ids) - gone}
     target = f"{ItemType.SESSION}/{session.uid}"
     log.append(Action.ITEM_DELETED, actor=actor, target=target, at=now, counts=counts, payload={"reason": reason} if reason else None)
@@ -71,10 +79,16 @@ def delete_session(
 
 @transaction.atomic
 def delete_memory(memory: LongTermMemory, *, actor: str, now: datetime, force: bool = False, reason: str = "") -> None:
-    """Delete one long-term memory. Without `force` and a reason a pinned one stays. Raises Pinned and NothingDeleted."""
+    """Delete one long-term memory. Without `force` and a reason a pinned one stays. Raises Pinned, Held and Gone."""
     counters.lock([memory.subject_id])
     _check_pin(memory, force=force, reason=reason)
     delete_item(ItemType.LONG_TERM, memory, actor=actor, now=now, reason=reason)
+
+
+def _why_not(item: Item) -> NothingDeleted:
+    if type(item)._default_manager.filter(pk=item.pk).exists():
+        return Held("This is held for a legal reason.")
+    return Gone("This is gone already.")
 
 
 def _check_pin(item: Session | LongTermMemory, *, force: bool, reason: str) -> None:
@@ -97,11 +111,11 @@ def delete_items(container: Container, item_type: ItemType, ids: Sequence[int], 
 def delete_container(container: Container, *, with_memories: Collection[ItemType], actor: str, now: datetime) -> None:
     """Take a container away from the API, together with its memories of the named types and their copies in the archive.
 
-    What is left in it stays visible to people, and under its retention policy. Its id from outside becomes free. Raises NothingDeleted.
+    What is left in it stays visible to people, and under its retention policy. Its id from outside becomes free. Raises Gone.
     """
     values = {"deleted_at": now, "last_updated_at": now, "external_id": None, "revision": F("revision") + 1}
     if not Container.objects.standing().filter(pk=container.pk).update(**values):
-        raise NothingDeleted("This container was deleted already.")
+        raise Gone("This container was deleted already.")
     counts: dict[str, int] = {}
     for item_type in with_memories:
         ids = list(MODELS[item_type]._default_manager.filter(container=container).values_list("pk", flat=True))

@@ -31,7 +31,7 @@ def test_what_is_held_stays(item_type, model):
     make_session(container), make_memory(container)
     model.objects.update(held=True)
 
-    with pytest.raises(deleting.NothingDeleted):
+    with pytest.raises(deleting.Held):
         deleting.delete_item(item_type, model.objects.get(), actor=ACTOR, now=NOON)
 
     assert model.objects.exists()
@@ -97,5 +97,5 @@ def test_a_container_is_deleted_once():
     container = make_container()
     deleting.delete_container(container, with_memories=[], actor=ACTOR, now=NOON)
 
-    with pytest.raises(deleting.NothingDeleted):
+    with pytest.raises(deleting.Gone):
         deleting.delete_container(container, with_memories=[], actor=ACTOR, now=NOON)

@@ -186,7 +186,7 @@ def test_a_held_item_is_not_deleted_by_hand_nor_with_its_container():
     container = make_container()
     hold(full_store(container))
 
-    with pytest.raises(deleting.NothingDeleted):
+    with pytest.raises(deleting.Held):
         deleting.delete_item(ItemType.LONG_TERM, LongTermMemory.objects.get(), actor=ACTOR, now=NOON)
     deleting.delete_items(container, ItemType.SESSION, list(Session.objects.values_list("pk", flat=True)), actor=ACTOR, now=NOON)
     deleting.delete_container(container, with_memories=list(ItemType), actor=ACTOR, now=NOON)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from memadmin.access import tokens
 from memadmin.access.principals import Principal, owns
@@ -13,10 +13,10 @@ from memadmin.access.scopes import Scope
 from memadmin.api.opensearch import configuring, documents, policies, sharing
 from memadmin.api.opensearch.endpoints import Call, WithHeaders, check_enabled, check_tenant, endpoint
 from memadmin.api.opensearch.envelopes import write_result
-from memadmin.api.opensearch.errors import CONFLICT, PARSE, ApiError, bad_argument, forbidden, missing_scope
+from memadmin.api.opensearch.errors import CONFLICT, PARSE, ApiError, bad_argument, forbidden, missing_scope, not_found
 from memadmin.api.opensearch.fields import Document, flag_of, object_of, text_of, texts_of
-from memadmin.api.opensearch.reach import container_of, find_container, item_type_of
-from memadmin.store import deleting, editing, ingest
+from memadmin.api.opensearch.reach import NO_CONTAINER, container_of, find_container, item_type_of
+from memadmin.store import deleting, editing, ingest, making_locks
 from memadmin.store.models import Container, ItemType
 
 LONGEST_ID, LONGEST_NAME = 512, 512
@@ -41,21 +41,9 @@ def create_container(call: Call) -> WithHeaders:
     policies.check_scope(policy, call.principal)
     check_tenant(call.principal)
     configuring.check_models(configuration)
-    sharing.check_embedding(Container(configuration=configuration, tenant=call.principal.tenant), verb="create")
     with transaction.atomic():
-        if cid is not None and Container.objects.filter(external_id=cid).exists():
-            raise ApiError(409, CONFLICT, f"memory container id '{cid}' already exists")
-        container = ingest.create_container(
-            **details,
-            external_id=cid,
-            owner=_owner(call.principal),
-            tenant=call.principal.tenant,
-            configuration=configuration,
-            sessions_enabled=not configuration["disable_session"],
-            history_enabled=not configuration["disable_history"],
-            actor=call.principal.actor,
-            now=call.now,
-        )
+        sharing.check_embedding(Container(configuration=configuration, tenant=call.principal.tenant), verb="create")
+        container = _made(call, cid, {**details, "configuration": configuration})
         policies.begin(container, policy, actor=call.principal.actor, now=call.now)
         _count_as_one(container, revision=1)
         tokens.admit(call.principal.token, container)
@@ -81,6 +69,8 @@ def update_container(call: Call, cid: str) -> WithHeaders:
     policies.check_switch(policy)
     policies.check_scope(policy, call.principal)
     with transaction.atomic():
+        if given is not None:
+            making_locks.one_at_a_time()  # before the row, as everybody takes them
         container = Container.objects.select_for_update().get(pk=container.pk)  # strategies are merged into what stands now
         revision = container.revision
         if given is not None:
@@ -111,8 +101,8 @@ def delete_container(call: Call, cid: str) -> dict[str, Any]:
     wire_id = documents.wire_id(container)
     try:
         deleting.delete_container(container, with_memories=types, actor=call.principal.actor, now=call.now)
-    except deleting.NothingDeleted:
-        raise ApiError(404, "status_exception", "Memory container not found") from None
+    except deleting.Gone:
+        raise not_found(NO_CONTAINER) from None
     return write_result(container, index=documents.CONTAINER_INDEX, wire_id=wire_id, result="deleted")
 
 
@@ -141,8 +131,30 @@ def _own_id(document: Document) -> str | None:
     if not _ID.fullmatch(cid) or len(cid) > LONGEST_ID:
         raise bad_argument(f"memory_container_id must match {_ID.pattern} and have at most {LONGEST_ID} bytes")
     if find_container(cid) and not Container.objects.filter(external_id=cid).exists():
-        raise ApiError(409, CONFLICT, f"memory container id '{cid}' already exists")  # it is the uid of another one
+        raise _taken(cid)  # it is the uid of another one
     return cid
+
+
+def _made(call: Call, cid: str | None, details: dict[str, Any]) -> Container:
+    """Make the container. Its id may be taken at this very moment, so the database has the last word. Raises ApiError."""
+    configuration = details["configuration"]
+    try:
+        return ingest.create_container(
+            **details,
+            external_id=cid,
+            owner=_owner(call.principal),
+            tenant=call.principal.tenant,
+            sessions_enabled=not configuration["disable_session"],
+            history_enabled=not configuration["disable_history"],
+            actor=call.principal.actor,
+            now=call.now,
+        )
+    except IntegrityError:
+        raise _taken(cid) from None
+
+
+def _taken(cid: str | None) -> ApiError:
+    return ApiError(409, CONFLICT, f"memory container id '{cid}' already exists")
 
 
 def _owner(principal: Principal) -> dict[str, Any]:

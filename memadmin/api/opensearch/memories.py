@@ -129,7 +129,9 @@ def delete_memory(call: Call, cid: str, name: str, mid: str) -> dict[str, Any]:
     row = row_of(call.principal, container, item_type, mid)
     try:
         deleting.delete_item(item_type, row, actor=call.principal.actor, now=call.now)
-    except deleting.NothingDeleted as error:
+    except deleting.Gone:
+        raise not_found(NO_MEMORY) from None
+    except deleting.Held as error:
         raise ApiError(409, CONFLICT, str(error)) from None
     row.revision += 1  # a deletion is a version of its own
     return _result(row, item_type, "deleted")

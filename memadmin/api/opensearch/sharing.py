@@ -9,6 +9,7 @@ from django.db.models import Q, QuerySet
 from memadmin.api.opensearch import documents
 from memadmin.api.opensearch.configuring import EMBEDDING_FIELDS, Configuration
 from memadmin.api.opensearch.errors import CONFLICT, ApiError, bad_argument
+from memadmin.store import making_locks
 from memadmin.store.models import Container, ItemType
 
 CONFLICTING = "Embedding configuration conflicts with existing shared index"
@@ -22,9 +23,13 @@ def check_not_shared(container: Container) -> None:
 
 
 def check_embedding(container: Container, *, verb: str) -> None:
-    """Raise the answer for vectors of another model than those of an index that is there already. `verb`: "create" or "update"."""
+    """Raise the answer for vectors of another model than those of an index that is there already. `verb`: "create" or "update".
+
+    No other one comes until the transaction ends.
+    """
     if not _has_vectors(container.configuration):
         return
+    making_locks.one_at_a_time()
     own = _embedding(container.configuration)
     for other in _sharing(container, configuration__llm_id__isnull=False, configuration__strategies__isnull=False):
         if _has_vectors(other.configuration) and _embedding(other.configuration) != own:

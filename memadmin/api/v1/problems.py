@@ -14,8 +14,8 @@ from memadmin.api.throttling import TooManyRequests
 from memadmin.lifecycle import approval
 from memadmin.lifecycle.runs import CannotStart
 from memadmin.lifecycle.states import WrongState
-from memadmin.store import drafts, editing, pinning, policies
-from memadmin.store.deleting import NothingDeleted, Pinned
+from memadmin.store import deleting, drafts, editing, pinning, policies
+from memadmin.store.deleting import Pinned
 from memadmin.store.held_copies import Restricted
 from memadmin.store.ingest import UidTaken
 from memadmin.store.opening import Suppressed
@@ -89,9 +89,9 @@ def converted(error: Exception) -> Exception | None:
             return Conflict(str(error), code="restricted")
         case KeysUnusable():
             return Unavailable(KEYS_UNUSABLE)
-        case editing.Gone() | pinning.Gone() | NobodyFound():
+        case editing.Gone() | pinning.Gone() | deleting.Gone() | NobodyFound():
             return exceptions.NotFound()
-        case pinning.AlreadyPinned() | pinning.NotPinned() | CannotStart() | WrongState() | NothingDeleted():
+        case pinning.AlreadyPinned() | pinning.NotPinned() | CannotStart() | WrongState() | deleting.Held():
             return Conflict(str(error))
         case approval.NoReason():
             return exceptions.ValidationError({"reason": [str(error)]})

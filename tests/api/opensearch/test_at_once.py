@@ -6,11 +6,12 @@ import pytest
 
 from memadmin.store.check import check
 from memadmin.store.models import LongTermMemory, Session, WorkingMemory
-from tests.bots import add, create, long_term, working
+from tests.bots import add, create, long_term, session, working
 from tests.jobs.at_once import at_once
 from tests.tokens import ApiClient, make_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
+THINKING = {"index_prefix": "shared", "llm_id": "m", "strategies": [{"type": "SEMANTIC", "namespace": ["user_id"]}]}
 
 
 @pytest.fixture
@@ -63,3 +64,41 @@ def test_changes_and_deletions_of_one_memory_leave_the_counters_right(secret):
 
     assert not LongTermMemory.objects.exists()
     assert list(check()) == []
+
+
+@pytest.mark.parametrize("kind", [long_term, working, session])
+def test_of_several_deletions_of_one_memory_one_deletes_and_the_others_find_nothing(secret, kind):
+    path = kind(ApiClient(secret), create(ApiClient(secret)))
+
+    told = at_once(lambda: ApiClient(secret).delete(path).status_code, times=6)
+
+    assert sorted(told) == [200] + [404] * 5
+
+
+def test_of_several_containers_with_one_id_one_is_made(secret):
+    body = {"name": "bot", "memory_container_id": "bot-1"}
+
+    told = at_once(lambda: ApiClient(secret).post("/_create", body).status_code, times=6)
+
+    assert sorted(told) == [200] + [409] * 5
+
+
+def test_of_several_containers_that_would_share_an_index_those_with_another_model_are_refused(secret):
+    numbers = count(2)
+
+    def make() -> int:
+        model = {"embedding_model_id": f"e{next(numbers)}", "embedding_model_type": "SPARSE_ENCODING"}
+        return ApiClient(secret).post("/_create", {"name": "bot", "configuration": {**THINKING, **model}}).status_code
+
+    assert sorted(at_once(make, times=6)) == [200] + [400] * 5
+
+
+def test_of_several_changes_to_models_that_contradict_each_other_one_is_made(secret):
+    numbers, places = count(2), count()
+    made = [create(ApiClient(secret), index_prefix="shared") for _ in range(4)]
+
+    def change() -> int:
+        model = {"embedding_model_id": f"e{next(numbers)}", "embedding_model_type": "SPARSE_ENCODING"}
+        return ApiClient(secret).put(f"/{made[next(places)]}", {"configuration": {**THINKING, **model}}).status_code
+
+    assert sorted(at_once(change, times=4)) == [200] + [400] * 3
