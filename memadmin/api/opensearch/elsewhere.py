@@ -10,4 +10,4 @@ from memadmin.api.opensearch.endpoints import Call, endpoint
 
 @endpoint(Scope.CONTAINER_READ)
 def no_handler(call: Call, rest: str) -> HttpResponse:
-    return JsonResponse({"error": f"no handler found for uri [/_{rest[:200]}]"}, status=400)
+    return JsonResponse({"error": f"no handler found for uri [/_{rest[:200]}] and method [{call.method}]"}, status=400)

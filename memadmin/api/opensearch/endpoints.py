@@ -37,6 +37,7 @@ class Call:
     parameters: QueryDict
     now: datetime
     occasion: Occasion = NOT_SAID
+    method: str = "GET"
 
     def flag(self, name: str) -> bool:
         """Return a query parameter that is true or false; absent is false. Raises ApiError."""
@@ -104,7 +105,7 @@ def _answer(request: HttpRequest, handlers: Mapping[str, Handler], parts: Mappin
     if not principal.has(scope):
         raise missing_scope(scope)
     wanted = filtering.parse(request.GET.get("filter_path", ""))
-    call = Call(principal, _document(request), request.GET, now, _occasion(request))
+    call = Call(principal, _document(request), request.GET, now, _occasion(request), str(request.method))
     answer = handler(call, **{name: clean(part) for name, part in parts.items()})
     if isinstance(answer, HttpResponse):
         return answer

@@ -7,16 +7,16 @@ Lists are looked through. What holds nothing of what is wanted is left out itsel
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from memadmin.api.opensearch.errors import bad_argument
 
-MOST_PATHS, LONGEST = 200, 10_000
+MOST_PATHS, MOST_STARS, LONGEST = 200, 40, 10_000  # a name with stars has to be tried on every field
 ANY = "**"
 
-Path = tuple[str, ...]
 _COMMA = re.compile(r",")
 _DOT = re.compile(r"(?<!\\)\.")
 
@@ -28,18 +28,29 @@ class _Nothing:
 NOTHING = _Nothing()
 
 
+@dataclass(frozen=True, slots=True, eq=False)  # told apart by what it is: comparing long paths would take longer than walking them
+class Step:
+    """The names from here to the end of a path; `rest` None: this one is the last."""
+
+    name: str
+    rest: Step | None
+
+
+Paths = tuple[Step | None, ...]  # None: a path that has come to its end
+
+
 @dataclass(frozen=True, slots=True)
 class FieldFilter:
-    wanted: tuple[Path, ...]
-    unwanted: tuple[Path, ...]
+    wanted: Paths
+    unwanted: Paths
 
     def of(self, document: dict[str, Any]) -> dict[str, Any]:
         """Return what is to be sent of an answer; an empty object where nothing is."""
         left: Any = document
         if self.wanted:
-            left = _part(left, self.wanted, inside=_kept)
+            left = _part(left, self.wanted, _Walk(_kept))
         if self.unwanted and left is not NOTHING:
-            left = _part(left, self.unwanted, inside=_left)
+            left = _part(left, self.unwanted, _Walk(_left))
         return {} if left is NOTHING else left
 
 
@@ -50,62 +61,99 @@ def parse(text: str) -> FieldFilter:
     paths = [path.strip() for path in _COMMA.split(text) if path.strip()]
     if len(paths) > MOST_PATHS:
         raise bad_argument(f"filter_path has {len(paths)} paths, at most {MOST_PATHS}")
+    stars = sum(name.count("*") for path in paths for name in path.removeprefix("-").split(".") if name != ANY)
+    if stars > MOST_STARS:
+        raise bad_argument(f"filter_path has {stars} stars inside of names, at most {MOST_STARS}")
     return FieldFilter(
-        wanted=tuple(_names(path) for path in paths if not path.startswith("-")),
-        unwanted=tuple(_names(path[1:]) for path in paths if path.startswith("-")),
+        wanted=tuple(_steps(path) for path in paths if not path.startswith("-")),
+        unwanted=tuple(_steps(path[1:]) for path in paths if path.startswith("-")),
     )
 
 
-def _names(path: str) -> Path:
-    return tuple(name.replace("\\.", ".") for name in _DOT.split(path))
+def _steps(path: str) -> Step:
+    first = None
+    for name in reversed([name.replace("\\.", ".") for name in _DOT.split(path)]):
+        if not (first and name == first.name == ANY):  # any number of names, and any number of names
+            first = Step(name, first)
+    assert first is not None
+    return first
 
 
-def _part(value: Any, paths: Sequence[Path], *, inside: Callable[[Any, Sequence[Path], bool], Any]) -> Any:
-    """Return a value without the fields that `inside` lets go, or NOTHING."""
+class _Fork:
+    """Where the paths go on inside a field, by its name."""
+
+    def __init__(self, paths: Paths) -> None:
+        self.anyway: dict[Step | None, None] = {}
+        self.by_name: dict[str, list[Step | None]] = {}
+        self.by_pattern: list[Step] = []
+        for step in paths:
+            if step is not None:
+                self._add(step)
+
+    def further(self, name: str) -> Paths:
+        met = [*self.by_name.get(name, ()), *(step.rest for step in self.by_pattern if _matches(name, step.name))]
+        return tuple(self.anyway | dict.fromkeys(met)) if met else self.always
+
+    @cached_property
+    def always(self) -> Paths:
+        return tuple(self.anyway)
+
+    def _add(self, step: Step) -> None:
+        if step.name == ANY:
+            self.anyway[step] = None
+            if step.rest is None:
+                self.anyway[None] = None
+            else:
+                self._add(step.rest)
+        elif "*" in step.name:
+            self.by_pattern.append(step)
+        else:
+            self.by_name.setdefault(step.name, []).append(step.rest)
+
+
+class _Walk:
+    """One way through an answer. The fields of a thousand hits have the same names, and the paths go on in them in the same way."""
+
+    def __init__(self, inside: Callable[[Any, Paths, _Walk], Any]) -> None:
+        self.inside = inside
+        self._forks: dict[Paths, _Fork] = {}
+        self._known: dict[tuple[Paths, str], Paths] = {}
+
+    def further(self, paths: Paths, name: str) -> Paths:
+        """Return how the paths go on inside a field of this name."""
+        known = self._known.get((paths, name))
+        if known is None:
+            fork = self._forks.get(paths) or self._forks.setdefault(paths, _Fork(paths))
+            known = self._known[paths, name] = fork.further(name)
+        return known
+
+
+def _part(value: Any, paths: Paths, walk: _Walk) -> Any:
+    """Return a value without the fields that the walk lets go, or NOTHING."""
     if isinstance(value, list):
-        parts = [part for part in (inside(part, paths, False) for part in value) if part is not NOTHING]
+        on = tuple(step for step in paths if step is not None)
+        parts = [part for part in (walk.inside(part, on, walk) for part in value) if part is not NOTHING]
         return parts or NOTHING
     fields = {}
     for name, field in value.items():
-        further = _further(paths, name)
-        part = inside(field, further, () in further)
+        part = walk.inside(field, walk.further(paths, name), walk)
         if part is not NOTHING:
             fields[name] = part
     return fields or NOTHING
 
 
-def _kept(value: Any, paths: Sequence[Path], is_met: bool) -> Any:
+def _kept(value: Any, paths: Paths, walk: _Walk) -> Any:
     """What is met is sent whole, what some path leads into in part."""
-    if is_met:
+    if None in paths:
         return value
-    return _part(value, paths, inside=_kept) if paths and isinstance(value, dict | list) else NOTHING
+    return _part(value, paths, walk) if paths and isinstance(value, dict | list) else NOTHING
 
 
-def _left(value: Any, paths: Sequence[Path], is_met: bool) -> Any:
+def _left(value: Any, paths: Paths, walk: _Walk) -> Any:
     """What is met is not sent."""
-    if is_met:
+    if None in paths:
         return NOTHING
-    return _part(value, paths, inside=_left) if paths and value and isinstance(value, dict | list) else value
-
-
-def _further(paths: Iterable[Path], name: str) -> list[Path]:
-    """Return how the paths go on inside a field of this name; an empty one ends there."""
-    found: dict[Path, None] = {}
-    for path in paths:
-        _follow(path, name, found)
-    return list(found)
-
-
-def _follow(path: Path, name: str, found: dict[Path, None]) -> None:
-    if path and path[0] == ANY:
-        found[path] = None
-        rest = path[1:]
-        if not rest:
-            found[()] = None
-        else:
-            _follow(rest, name, found)
-    elif path and _matches(name, path[0]):
-        found[path[1:]] = None
+    return _part(value, paths, walk) if paths and value and isinstance(value, dict | list) else value
 
 
 def _matches(name: str, pattern: str) -> bool:
