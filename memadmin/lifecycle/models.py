@@ -171,6 +171,11 @@ class RunVictim(models.Model):
 
     objects = VictimQuerySet.as_manager()
 
+    class Meta:
+        indexes = [
+            models.Index(fields=["subject"], name="victim_by_subject")
+        ]  # a user's few rows: not by run, so that equal keys share room
+
     @property
     def all_reasons(self) -> tuple[Reason, ...]:
         return Reason.from_bits(self.reasons)

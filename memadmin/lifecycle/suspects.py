@@ -1,6 +1,7 @@
 """What was evicted of one user, with what is still known of it: the archive's copies, then what only runs and history remember.
 
-The newest evictions are compared first, a bounded number of them; nothing that has come back is among them.
+The newest evictions are compared first, so many at one look, and a further look goes on behind them: none is out of reach. Nothing that
+has come back is among them.
 """
 
 from __future__ import annotations
@@ -9,19 +10,18 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunVictim
+from memadmin.lifecycle.querysets import VictimQuerySet
 from memadmin.store.archive import unpack
 from memadmin.store.models import Archived, Feedback, HistoryEntry, ItemType, LongTermMemory, Session, Subject
 from memadmin.store.words import words_of
 
-COMPARED = 500  # evicted items
-RUNS = 200  # of the container, the newest
-VICTIMS = 2_000_000  # in the lists of those runs, which no index leads through by user: about half a second
-LOOKED_BACK = timedelta(days=400)
+COMPARED = 500  # evicted items of each kind, those with a copy and those without, at one look
+SHOWN = 20  # of one look, where fewer have a word in common with the report
 KINDS = {ItemKind.SESSION: ItemType.SESSION, ItemKind.LONG_TERM: ItemType.LONG_TERM}
 
 
@@ -46,25 +46,32 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """The likeliest first. `more`: there are evictions that were not compared, older than these."""
+    """The likeliest first. `more`: there are older evictions, which a further look compares."""
 
     found: tuple[Suspect, ...]
     asked: int  # different words of the report
     more: bool = False
 
 
-def suspects_of(feedback: Feedback, *, limit: int = 20) -> Suspects:
-    """Return what was evicted of the user before the report was noticed: what it points at, then by words in common, then the latest."""
+def suspects_of(feedback: Feedback, *, skip: int = 0) -> Suspects:
+    """Return what was evicted of the user before the report was noticed: what it points at, then by words in common, then the latest.
+
+    `skip`: so many of the newest have been looked at. What has a word in common is never left out of a look, nor what is pointed at.
+    """
     subject = Subject.objects.get(pk=feedback.subject_id)
     before = feedback.noticed_at
-    copies = list(Archived.objects.filter(subject=subject, archived_at__lte=before).order_by("-archived_at", "-id")[: COMPARED + 1])
-    archived = _with_runs([_of_copy(copy) for copy in copies[:COMPARED]])
-    known = {suspect.uid for suspect in archived}
-    remembered = [each for each in _of_runs(subject, before=before) if each.uid not in known]
+    copies = list(
+        Archived.objects.filter(subject=subject, archived_at__lte=before).order_by("-archived_at", "-id")[skip : skip + COMPARED + 1]
+    )
+    victims = list(taken_of(subject).filter(run__started_at__lte=before).order_by("-run_id", "seq")[skip : skip + COMPARED + 1])
+    found = [*_with_runs([_of_copy(copy) for copy in copies[:COMPARED]]), *_remembered(subject, victims[:COMPARED])]
+    pointed = {uid for uid in (feedback.memory_uid, feedback.session_uid) if uid is not None}
+    missing = (suspect_named(subject, uid) for uid in pointed - {suspect.uid for suspect in found})
+    found += [suspect for suspect in missing if suspect is not None and (suspect.evicted_at is None or suspect.evicted_at <= before)]
     asked = words_of(feedback.words)
-    pointed = {feedback.memory_uid, feedback.session_uid} - {None}
-    ranked = sorted(_compared([*archived, *remembered], asked, pointed), key=_likeliest)
-    return Suspects(tuple(ranked[:limit]), len(asked), more=len(copies) > COMPARED)
+    ranked = sorted(_compared(found, asked, pointed), key=_likeliest)
+    shown = [suspect for place, suspect in enumerate(ranked) if place < SHOWN or suspect.words or suspect.pointed_at]
+    return Suspects(tuple(shown), len(asked), more=max(len(copies), len(victims)) > COMPARED)
 
 
 def suspect_named(subject: Subject, uid: UUID) -> Suspect | None:
@@ -72,7 +79,8 @@ def suspect_named(subject: Subject, uid: UUID) -> Suspect | None:
     copy = Archived.objects.filter(subject=subject, uid=uid).first()
     if copy is not None:
         return _with_runs([_of_copy(copy)])[0]
-    return next((suspect for suspect in _of_runs(subject, uid=uid)), None)
+    victims = taken_of(subject).filter(item_uid=uid).order_by("-run_id", "seq")
+    return next(iter(_remembered(subject, list(victims[:COMPARED]))), None)
 
 
 def _of_copy(copy: Archived) -> Suspect:
@@ -109,31 +117,20 @@ def _under(suspect: Suspect, run: Run | None) -> Suspect:
     return replace(suspect, policy_version_id=version.pk if version else None, version_number=version.number if version else None)
 
 
-def _of_runs(subject: Subject, *, before: datetime | None = None, uid: UUID | None = None) -> list[Suspect]:
-    """Return what runs took of the user and the archive does not have: its time is over, or it was never kept there."""
-    runs = _runs_that_took(subject, before=before)
-    victims = RunVictim.objects.filter(run__in=runs, subject=subject, item_kind__in=KINDS).dealt_with()
-    victims = victims if uid is None else victims.filter(item_uid=uid)
-    newest = list(victims.order_by("-run_id", "seq")[: COMPARED * 2])
-    latest = {victim.item_uid: victim for victim in reversed(newest)}
+def taken_of(subject: Subject) -> VictimQuerySet:
+    """Return what runs named of the user and came to; an index leads to it, whatever the length of the lists."""
+    return RunVictim.objects.of_subject(subject).filter(item_kind__in=KINDS).dealt_with()
+
+
+def _remembered(subject: Subject, victims: Sequence[RunVictim]) -> list[Suspect]:
+    """Return which of these were taken and are not in the archive: their time is over, or they were never kept there."""
+    latest = {victim.item_uid: victim for victim in reversed(victims)}
     gone = {key: latest[key] for key in _gone(latest)}
     kept = _kept(gone.values())
     texts = _last_words(subject, gone)
+    runs = Run.objects.select_related("policy_version").in_bulk({victim.run_id for victim in gone.values()})
     taken = [victim for victim in gone.values() if (victim.run_id, victim.seq) not in kept]
     return [_of_victim(victim, runs[victim.run_id], texts.get(victim.item_uid)) for victim in taken]
-
-
-def _runs_that_took(subject: Subject, *, before: datetime | None) -> dict[int, Run]:
-    rows = Run.objects.filter(container=subject.container_id, removed__gt=0).select_related("policy_version")
-    if before is not None:
-        rows = rows.filter(started_at__lte=before, started_at__gte=before - LOOKED_BACK)
-    found: dict[int, Run] = {}
-    listed = 0
-    for run in rows.order_by("-number")[:RUNS]:
-        if found and listed + run.planned > VICTIMS:
-            break
-        found[run.number], listed = run, listed + run.planned
-    return found
 
 
 def _gone(named: Iterable[UUID]) -> set[UUID]:

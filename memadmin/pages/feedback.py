@@ -19,7 +19,7 @@ from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_feedback
 from memadmin.lifecycle import feedback as reports
 from memadmin.lifecycle.feedback import BadReport, NotEvicted, NotOpen, Report
-from memadmin.lifecycle.suspects import suspects_of
+from memadmin.lifecycle.suspects import COMPARED, suspects_of
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import SearchField, uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
@@ -58,6 +58,12 @@ class ReportForm(forms.Form):
             memory_uid=said["memory_uid"],
             session_uid=said["session_uid"],
         )
+
+
+class FurtherForm(forms.Form):
+    """How many of the newest evictions a person has looked at."""
+
+    behind = forms.IntegerField(required=False, min_value=0, max_value=100_000_000)
 
 
 class FeedbackFilter(forms.Form):
@@ -109,9 +115,14 @@ def feedback_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
     feedback = get_object_or_404(visible_feedback(request.user).select_related("subject", "container", "policy_version"), uid=uid)
     may_read = request.user.may(Right.MEMORY_READ_TEXT)
     is_open = feedback.state == FeedbackState.OPEN
+    further = FurtherForm(request.GET)
+    skip = (further.cleaned_data["behind"] or 0) if further.is_valid() else 0
     context: dict[str, Any] = {
         "feedback": feedback,
-        "suspects": suspects_of(feedback) if is_open else None,
+        "suspects": suspects_of(feedback, skip=skip) if is_open else None,
+        "behind": skip,
+        "compared": COMPARED,
+        "further": skip + COMPARED,
         "may_read": may_read,
         "may_decide": request.user.may(Right.FEEDBACK_RECORD),
         "copy": Archived.objects.filter(subject=feedback.subject_id, uid=feedback.matched_uid).first() if feedback.matched_uid else None,
