@@ -16,7 +16,7 @@ from django_htmx.http import trigger_client_event
 
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
-from memadmin.access.visibility import visible_history, visible_memories, visible_sessions, visible_working
+from memadmin.access.visibility import visible_archive, visible_history, visible_memories, visible_sessions, visible_working
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import PinForm
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, toast, wants_part
@@ -24,7 +24,7 @@ from memadmin.pages.memories import listed, table_rows
 from memadmin.pages.outlook import although_past, limits_passed, outlook_of
 from memadmin.pages.standing import standing_of
 from memadmin.store import pinning
-from memadmin.store.models import ItemType, LongTermMemory, Pin, Provenance
+from memadmin.store.models import LongTermMemory, Pin, Provenance
 from memadmin.store.text import clean
 
 HISTORY_SHOWN = 50
@@ -161,14 +161,16 @@ def _detail(
 
 
 def sources_of(request: PersonRequest, memory: LongTermMemory) -> list[dict[str, Any]]:
-    """Return where the memory came from, down to the message; a source that has gone is named as gone."""
+    """Return where the memory came from, down to the message; a source that has gone is named as gone, or as lying in the archive."""
     links = list(Provenance.objects.filter(derived_uid=memory.uid, subject=memory.subject_id).order_by("source_type", "id")[:50])
     uids = [link.source_uid for link in links]
     sessions = {row.uid: row for row in visible_sessions(request.user).with_uids(uids)}
     working = {row.uid: row for row in visible_working(request.user).with_uids(uids).select_related("session")}
     memories = {row.uid: row for row in visible_memories(request.user).with_uids(uids)}
-    found = {ItemType.SESSION: sessions, ItemType.WORKING: working, ItemType.LONG_TERM: memories}
-    return [{"link": link, "item": found.get(ItemType(link.source_type), {}).get(link.source_uid)} for link in links]
+    found = {**sessions, **working, **memories}
+    gone = [uid for uid in uids if uid not in found]
+    copies = {copy.uid: copy for copy in visible_archive(request.user).filter(subject=memory.subject_id, uid__in=gone).defer("payload")}
+    return [{"link": link, "item": found.get(link.source_uid), "copy": copies.get(link.source_uid)} for link in links]
 
 
 def _details(memory: LongTermMemory) -> list[tuple[str, str]]:

@@ -1,15 +1,19 @@
-"""Rows of the checklist of evicting by relevance that no test of one part shows: A13, A18 and A54."""
+"""Rows of the checklist of evicting by relevance that no test of one part shows: A13, A18, A19, A22, A29 and A54."""
 
 import json
 
 import pytest
-from django.db import IntegrityError, transaction
+from django.db import IntegrityError, connection, transaction
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
 
-from memadmin.store.models import Archived, HistoryEntry, LongTermMemory
+from memadmin.store.intake import Source
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Session
 from tests.api.v1.calls import caller_of
 from tests.erasure.workflow import discovered, found, opened
 from tests.factories import NOON, a_change, days, make_container, make_memory, make_session, store
-from tests.runs import a_policy, carry_out, governed, preview
+from tests.people import support
+from tests.runs import a_policy, carry_out, fill, governed, make_old_session, preview
 from tests.transfer.running import import_memories
 
 pytestmark = pytest.mark.django_db
@@ -57,6 +61,43 @@ def test_a18_a_memory_knows_everything_that_a_rule_or_a_person_asks_for():
     assert (memory.external_id, memory.container.name, memory.subject.user_id) == ("m-1", "app", session.subject.user_id)
     assert (memory.text, memory.created_at, memory.last_accessed_at) == ("likes tea", NOON - days(1), NOON - days(1))
     assert (memory.hits, memory.importance, memory.pinned, memory.tokens) == (2, 0.8, False, 70)
+
+
+def test_a19_a_memory_leads_to_its_session_also_when_that_lies_in_the_archive():
+    container = governed(a_policy(sessions={"retention_days": 50}))
+    session = make_old_session(container, messages=2)
+    memory = make_memory(container, sources=(Source(item_type=ItemType.SESSION, uid=session.uid),))
+
+    carry_out(preview(container))
+    page = " ".join(support().get(reverse("pages:memory-detail", args=[memory.uid])).content.decode().split())
+
+    copy = Archived.objects.get()
+    assert (copy.uid, Session.objects.count()) == (session.uid, 0)
+    assert f"{reverse('pages:user-archive', args=[memory.subject.uid])}?from=2026-03-01#copy-{copy.uid}" in page
+
+
+def test_a22_what_is_asked_of_one_user_is_answered_from_that_user_alone():
+    container = make_container(external_id="c1", owner={"name": "ana"})
+    make_memory(container, "likes tea", user_id="ann")
+    make_memory(container, "likes tea", user_id="anna")
+    make_memory(make_container("other"), "likes tea", user_id="ann")
+    api = caller_of("ana", all_access=True)
+
+    found = api.post("/containers/c1/recall", {"user_id": "ann", "query": "tea"}).json()["items"]
+    listed = api.get("/containers/c1/memories?user_id=ann").json()["items"]
+
+    assert [item["user_id"] for item in found] == [item["user_id"] for item in listed] == ["ann"]
+
+
+def test_a29_where_nothing_has_to_go_nothing_is_deleted():
+    container = governed(a_policy(relevance={"max_records": 5}))
+    fill(container, 5)
+
+    with CaptureQueriesContext(connection) as asked:
+        run = carry_out(preview(container))
+
+    assert (run.state, run.planned, run.removed, LongTermMemory.objects.count()) == ("finished", 0, 0, 5)
+    assert [query["sql"] for query in asked if 'DELETE FROM "STORE_' in query["sql"].upper()] == []
 
 
 def test_a54_what_an_eviction_leaves_behind_is_found_by_an_erasure():
