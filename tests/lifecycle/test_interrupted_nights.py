@@ -2,28 +2,23 @@
 
 from contextlib import contextmanager
 from datetime import timedelta
+from functools import partial
 
 import psycopg
 import pytest
-from django.core.management import call_command
 from django.db import OperationalError, close_old_connections, connection
 
-from memadmin.audit.models import AuditEntry
-from memadmin.jobs import queue
+from memadmin.jobs import queue, reconcile
 from memadmin.jobs.models import Job, JobState
-from memadmin.jobs.registry import JobView
 from memadmin.jobs.runner import run_stretch
 from memadmin.lifecycle import enforcement, nightly, planning
-from memadmin.lifecycle.models import Run, RunKept, RunVictim
+from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.tasks import tonight
-from memadmin.store import configuration
-from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Session, Subject, WorkingMemory
-from memadmin.store.models.subjects import COUNTERS
+from memadmin.store.models import Container
 from tests.databases import database_url, is_sqlite
-from tests.factories import ACTOR, NOON, a_change, a_memory, a_message, a_session, days, make_container, store
-from tests.runs import a_policy, assert_store_agrees, governed
-
-POLICY = a_policy(sessions={"retention_days": 30}, long_term={"retention_days": 90}, history={"max_count": 2}, relevance={"max_records": 3})
+from tests.factories import NOON
+from tests.jobs.forked import KILLED, die_at, in_a_process
+from tests.lifecycle.nights import a_full_store, a_whole_night, assert_nothing_is_amiss, undisturbed, view, what_is_left
 
 
 class Killed(BaseException):
@@ -33,68 +28,8 @@ class Killed(BaseException):
 @pytest.fixture(autouse=True)
 def _small_batches(monkeypatch):
     monkeypatch.setattr(nightly.time, "sleep", lambda _: None)
-    for name in ("AT_ONCE", "COPIED", "SESSIONS"):
+    for name in ("AT_ONCE", "AT_ONCE_ON_SQLITE", "COPIED", "SESSIONS"):
         monkeypatch.setattr(enforcement, name, 2)
-
-
-def a_full_store():
-    """Victims of every kind in one container, one that gets the default policy, and one without sessions and without a policy."""
-    configuration.change("working_memory_ttl_days", 30, actor=ACTOR, now=NOON)
-    configuration.change("approval_items", 1_000_000, actor=ACTOR, now=NOON)
-    configuration.change("approval_percent", 100, actor=ACTOR, now=NOON)
-    main = governed(POLICY, "main", orphan_baseline_at=NOON - days(30), removes_unattributed=True)
-    for number in range(3):
-        store(main, a_session(f"old-{number}", days_old=60, user_id=f"u{number}", last_updated_at=NOON - days(60)))
-        store(main, a_message("said", session_ref=f"old-{number}", user_id=f"u{number}", created_at=NOON - days(60)))
-    Session.objects.update(last_updated_at=NOON - days(60))
-    store(
-        main,
-        a_session("young", days_old=1),
-        *(a_memory(f"fact {n}", days_old=n * 20 + 1, last_updated_at=NOON - days(1)) for n in range(8)),
-    )
-    store(main, *(a_change(f"change {n}", created_at=NOON - days(n)) for n in range(5)))
-    for number in range(3):
-        store(main, a_message(session_ref=f"gone-{number}", session_gone=True, created_at=NOON - days(20)))
-        store(main, a_message(session_ref=None, user_id=None, created_at=NOON - days(20 + number)))
-    plain = make_container("plain", sessions_enabled=False)
-    store(plain, *(a_message(session_ref=None, created_at=NOON - days(40 + n)) for n in range(3)))
-    second = governed(POLICY, "second", orphan_baseline_at=NOON - days(30))
-    store(second, *(a_memory(f"other {n}", days_old=n + 1) for n in range(5)))
-
-
-def what_is_left():
-    """What is left, in words that two stores share: the rows by what they say, the counters, the runs and the log by number."""
-    left = {
-        "sessions": sorted(Session.objects.values_list("external_id", flat=True)),
-        "working": sorted(WorkingMemory.objects.values_list("created_at", "session_ref"), key=str),
-        "memories": sorted(LongTermMemory.objects.values_list("text", flat=True)),
-        "history": sorted(map(str, HistoryEntry.objects.values_list("after", flat=True))),
-        "archive": sorted(Archived.objects.values_list("item_type", "reason", "expires_at"), key=str),
-        "counters": sorted(map(str, Subject.objects.values_list("container__name", "user_id", *COUNTERS))),
-        "runs": list(Run.objects.order_by("number").values_list("container__name", "state", "planned", "removed", "kept", "outcome")),
-        "victims": RunVictim.objects.count(),
-        "kept": RunKept.objects.count(),
-        "baselines": sorted(map(str, Container.objects.values_list("name", "orphan_baseline_at"))),
-    }
-    left["log"] = sorted(map(str, AuditEntry.objects.values_list("action", "counts", "reason_code")))
-    return left
-
-
-def view(cursor, attempt=1):
-    job = Job(kind="nightly", cursor=cursor, attempts=attempt, max_attempts=5, requested_by="job/nightly")
-    return JobView(
-        id=0,
-        uid=job.uid,
-        kind="nightly",
-        target="",
-        cursor=cursor,
-        done=0,
-        total=None,
-        attempt=attempt,
-        max_attempts=5,
-        requested_by="job/nightly",
-        token="",
-    )
 
 
 @contextmanager
@@ -125,41 +60,56 @@ def step_until_alive(cursor, every):
         statement += every
 
 
-def a_whole_night(every=None):
-    cursor = None
-    while True:
-        step = tonight(view(cursor), now=NOON) if every is None else step_until_alive(cursor, every)
-        if step.finished:
-            return
-        cursor = step.cursor
-
-
-def undisturbed():
-    """What is left of a store after a night without interruption. The store is emptied again."""
-    a_full_store()
-    a_whole_night()
-    expected = what_is_left()
-    assert_store_agrees()
-    assert [run[1] for run in expected["runs"]] == ["finished"] * 3
-    assert sum(run[3] for run in expected["runs"]) > 20
-    return expected
-
-
 @pytest.fixture
 def expected(transactional_db):
-    found = undisturbed()
-    call_command("flush", interactive=False, verbosity=0)
-    return found
+    return undisturbed()
 
 
 @pytest.mark.slow
 def test_killed_before_every_statement_of_every_step_it_ends_like_one_that_was_not(expected):
     a_full_store()
 
-    a_whole_night(every=1)
+    a_whole_night(partial(step_until_alive, every=1))
 
     assert what_is_left() == expected
-    assert_store_agrees()
+    assert_nothing_is_amiss()
+
+
+def how_far(job):
+    """Return what a batch leaves behind once it is committed."""
+    return Job.objects.values_list("cursor", flat=True).get(pk=job.pk), list(Run.objects.order_by("number").values_list("state", "cursor"))
+
+
+def free_again(job):
+    """Do what the tick does once the lease of a dead worker is over, as if there were no end of attempts."""
+    Job.objects.filter(pk=job.pk).update(attempts=0)
+    reconcile.reconcile(now=NOON + timedelta(minutes=6))
+
+
+@pytest.mark.slow
+def test_processes_killed_inside_each_batch_and_at_each_boundary_change_nothing_in_the_end(expected):
+    a_full_store()
+    job = queue.enqueue("nightly", requested_by="job/nightly", now=NOON)
+    inside = boundaries = 0
+    place = 1
+
+    def one_step():
+        die_at(place)
+        run_stretch(job.pk, clock=lambda: NOON, stretch=timedelta(0))
+
+    while Job.objects.get(pk=job.pk).state != JobState.DONE:
+        before = how_far(job)
+        ended = in_a_process(one_step)
+        assert ended in {0, KILLED}
+        place = place + 1 if how_far(job) == before else 1
+        if ended == KILLED:
+            inside, boundaries = (inside + 1, boundaries) if place > 1 else (inside, boundaries + 1)
+            free_again(job)
+
+    assert boundaries >= 20  # as many as there are batches, and more
+    assert inside > boundaries
+    assert what_is_left() == expected
+    assert_nothing_is_amiss()
 
 
 def work_until_done(job, interrupted, *, first, further):
@@ -216,7 +166,7 @@ def test_a_connection_that_is_cut_again_and_again_changes_nothing_in_the_end(exp
 
     assert times >= 5
     assert what_is_left() == expected
-    assert_store_agrees()
+    assert_nothing_is_amiss()
 
 
 @pytest.mark.slow
@@ -232,7 +182,7 @@ def test_a_full_disk_changes_nothing_in_the_end(expected):
 
     assert times >= 2
     assert what_is_left() == expected
-    assert_store_agrees()
+    assert_nothing_is_amiss()
 
 
 def test_a_database_that_stays_broken_costs_a_container_its_turn_and_not_the_others(db, monkeypatch):

@@ -43,7 +43,7 @@ def test_a_memory_that_is_gone_or_has_all_the_hits_there_can_be_is_passed_over()
 
 
 @pytest.mark.django_db
-def test_each_recall_leaves_an_event_with_what_the_agent_said_of_its_occasion():
+def test_f27_each_recall_leaves_an_event_with_what_the_agent_said_of_its_occasion():
     container = make_container()
     tea, keyed = make_memory(container, "likes tea"), make_memory(container, "on plan pro", user_id="bob", fact_key="plan")
 
@@ -79,7 +79,7 @@ def test_a_memory_is_counted_once_for_an_invocation_and_each_time_where_none_is_
 
 
 @pytest.mark.django_db
-def test_a_database_that_refuses_costs_the_note_and_not_the_read(monkeypatch, caplog):
+def test_f27_a_database_that_refuses_costs_the_note_and_not_the_read(monkeypatch, caplog):
     memory = make_memory(make_container(), "secret text")
 
     def refuse(ids, *, now, occasion):

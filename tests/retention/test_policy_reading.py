@@ -45,7 +45,7 @@ def test_a_type_without_a_rule_has_no_limits():
     assert parse_policy({}).rule(MemoryType.HISTORY) == RetentionRule()
 
 
-def test_relevance_takes_the_documented_defaults_for_what_is_omitted():
+def test_a31_relevance_takes_the_documented_defaults_for_what_is_omitted():
     assert parse_policy({"relevance": {}}).relevance == RelevanceRule(365, 500, 40_000, 720.0, Weights(0.4, 0.2, 0.4))
 
 

@@ -14,7 +14,7 @@ print(*{{name.split(".")[0] for name in set(sys.modules) - before}})
 """
 
 
-def test_importing_every_module_loads_nothing_but_the_standard_library():
+def test_a21_a30_importing_every_module_loads_nothing_but_the_standard_library():
     modules = ", ".join(f"retention.{source.stem}" for source in SOURCES if source.stem != "__init__")
 
     done = subprocess.run(
@@ -24,7 +24,7 @@ def test_importing_every_module_loads_nothing_but_the_standard_library():
     assert set(done.stdout.split()) - set(sys.stdlib_module_names) == {"retention"}
 
 
-def test_no_module_reads_a_clock_or_a_file():
+def test_a30_no_module_reads_a_clock_or_a_file():
     reads = re.compile(r"\b(now|today|utcnow|monotonic|open|read_text|print)\(")
 
     found = [(source.name, line) for source in SOURCES for line in source.read_text().splitlines() if reads.search(line)]

@@ -23,18 +23,18 @@ def crossing(facts, line, **changed):
 
 
 @pytest.mark.parametrize(("half_lives_ago", "expected"), [(0, 1.0), (1, 0.5), (2, 0.25), (3, 0.125)])
-def test_recency_halves_with_every_half_life(half_lives_ago, expected):
+def test_a11_recency_halves_with_every_half_life(half_lives_ago, expected):
     assert recency(NOON - half_lives_ago * MONTH, now=NOON, half_life=MONTH) == expected
 
 
-def test_recency_has_no_cliff_at_the_half_life():
+def test_a16_recency_has_no_cliff_at_the_half_life():
     just_before = recency(NOON - MONTH + MICROSECOND, now=NOON, half_life=MONTH)
     just_after = recency(NOON - MONTH - MICROSECOND, now=NOON, half_life=MONTH)
 
     assert 0 < just_before - just_after < 1e-9
 
 
-def test_a_last_access_in_the_future_counts_as_now():
+def test_a14_a_last_access_in_the_future_counts_as_now():
     assert recency(NOON + 400 * MONTH, now=NOON, half_life=MONTH) == 1.0
 
 
@@ -45,25 +45,25 @@ def test_recency_of_the_first_year_of_the_calendar_is_zero_and_no_error():
 @pytest.mark.parametrize(
     ("hits", "expected"), [(-5, 0.0), (0, 0.0), (1, 0.1502), (2, 0.2380), (99, 0.9978), (100, 1.0), (150, 1.0), (10**9, 1.0)]
 )
-def test_frequency_grows_with_the_logarithm_of_hits_up_to_one(hits, expected):
+def test_a12_frequency_grows_with_the_logarithm_of_hits_up_to_one(hits, expected):
     assert frequency(hits) == pytest.approx(expected, abs=5e-5)
 
 
-def test_the_hundredth_hit_adds_far_less_than_the_second():
+def test_a16_the_hundredth_hit_adds_far_less_than_the_second():
     second = frequency(2) - frequency(1)
     hundredth = frequency(100) - frequency(99)
 
     assert (round(second, 4), round(hundredth, 4)) == (0.0879, 0.0022)
 
 
-def test_an_opening_hours_note_unread_for_eight_months_scores_seven_hundredths():
+def test_a47_an_opening_hours_note_unread_for_eight_months_scores_seven_hundredths():
     note = memory(1, days_old=300, read_days_ago=243, hits=1, importance=0.1)
 
     assert score_now(note).millionths == 71_496
 
 
 @pytest.mark.parametrize(("importance", "expected"), [(0.1, 0.24), (0.5, 0.40), (0.8, 0.52)])
-def test_a_new_memory_starts_at_half_recency_because_creation_is_no_read(importance, expected):
+def test_a20_a48_a_new_memory_starts_at_half_recency_because_creation_is_no_read(importance, expected):
     assert score_now(memory(1, importance=importance)).total == pytest.approx(expected, abs=1e-12)
 
 
@@ -146,7 +146,7 @@ def test_shown_points_always_add_up_and_none_is_off_by_a_whole_step(facts, weigh
 
 @given(facts=facts, weights=weights, half_life=half_lives, now=moments)
 @example(facts=memory(1, read_days_ago=-9, hits=500, importance=1.0), weights=Weights(), half_life=MONTH, now=NOON)
-def test_the_score_and_its_terms_lie_within_zero_and_one(facts, weights, half_life, now):
+def test_a14_the_score_and_its_terms_lie_within_zero_and_one(facts, weights, half_life, now):
     result = score(facts, weights=weights, half_life=half_life, now=now)
 
     assert all(0 <= term.raw <= 1 for term in result.terms)

@@ -30,7 +30,7 @@ def pharmacy_customer():
     return notes, [*notes, *others, allergy, *new]
 
 
-def test_the_four_old_notes_go_and_the_pleasantries_and_the_allergy_stay():
+def test_a46_the_four_old_notes_go_and_the_pleasantries_and_the_allergy_stay():
     notes, everything = pharmacy_customer()
 
     chosen = relevance_victims(everything, RelevanceRule(), now=NOON)
@@ -39,7 +39,7 @@ def test_the_four_old_notes_go_and_the_pleasantries_and_the_allergy_stay():
     assert {(v.reason, v.score) for v in chosen} == {(Reason.MAX_RECORDS, 71_496)}
 
 
-def test_five_hundred_memories_of_thirty_five_thousand_tokens_are_left():
+def test_a46_five_hundred_memories_of_thirty_five_thousand_tokens_are_left():
     _, everything = pharmacy_customer()
 
     gone = set(keys(relevance_victims(everything, RelevanceRule(), now=NOON)))
@@ -51,7 +51,7 @@ def test_five_hundred_memories_of_thirty_five_thousand_tokens_are_left():
 # --- TTL
 
 
-def test_a_memory_exactly_at_its_ttl_lives_and_a_microsecond_later_it_is_expired():
+def test_a32_a_memory_exactly_at_its_ttl_lives_and_a_microsecond_later_it_is_expired():
     at_the_limit = memory(1, days_old=365)
     just_past = memory(2, created_at=NOON - timedelta(days=365) - MICROSECOND)
 
@@ -76,7 +76,7 @@ def test_an_undated_memory_never_expires():
     assert victims(memory(1, days_old=None), ttl_days=1) == []
 
 
-def test_expired_ones_go_first_and_make_room_for_the_others():
+def test_a15_expired_ones_go_first_and_make_room_for_the_others():
     expired, weak, strong = memory(3, days_old=400), memory(1, importance=0.1), memory(2, importance=0.9)
 
     assert [(v.key, v.reason) for v in victims(weak, strong, expired, ttl_days=365, max_records=2)] == [(3, Reason.TTL)]
@@ -93,13 +93,13 @@ def test_at_the_caps_nobody_goes():
     assert victims(*(memory(key, tokens=10) for key in range(5)), max_records=5, max_tokens=50) == []
 
 
-def test_with_the_count_right_but_too_many_tokens_the_weakest_go_until_they_fit():
+def test_a15_with_the_count_right_but_too_many_tokens_the_weakest_go_until_they_fit():
     memories = [memory(key, importance=key / 10, tokens=100) for key in (1, 2, 3)]
 
     assert [(v.key, v.reasons) for v in victims(*memories, max_records=3, max_tokens=250)] == [(1, (Reason.MAX_TOKENS,))]
 
 
-def test_with_the_tokens_right_but_too_many_memories_the_weakest_go_until_they_fit():
+def test_a15_with_the_tokens_right_but_too_many_memories_the_weakest_go_until_they_fit():
     memories = [memory(key, importance=key / 10, tokens=10) for key in (1, 2, 3)]
 
     assert [(v.key, v.reasons) for v in victims(*memories, max_records=2, max_tokens=250)] == [(1, (Reason.MAX_RECORDS,))]
@@ -162,7 +162,7 @@ def test_an_oversized_memory_names_the_record_cap_too_when_that_is_exceeded():
     assert chosen[0].reasons == (Reason.OVERSIZED, Reason.MAX_RECORDS, Reason.MAX_TOKENS)
 
 
-def test_equal_scores_go_by_older_access_then_by_key():
+def test_a35_equal_scores_go_by_older_access_then_by_key():
     memories = [memory(key, days_old=days, importance=0.0) for key, days in ((1, 9_000), (2, 9_500), (4, 9_500), (3, 9_500))]
 
     assert keys(victims(*memories, max_records=1)) == [2, 3, 4]

@@ -143,7 +143,7 @@ def test_without_its_indexes_the_scan_answers():
 
 
 @pytest.mark.parametrize("of_user", [False, True])
-def test_each_list_is_read_out_of_its_index(of_user):
+def test_a37_each_list_is_read_out_of_its_index(of_user):
     container = make_container()
     store(container, *(a_memory(f"{n}", days_old=n, user_id="ann" if n % 20 else f"user-{n}") for n in range(600)))
     with connection.cursor() as cursor:

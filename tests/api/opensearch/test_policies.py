@@ -134,7 +134,7 @@ def test_a32_strategies_and_policy_in_one_request_are_one_version(api):
     assert answer.json()["_version"] == 2
 
 
-def test_e18_to_e20_opting_out_and_in_again(api):
+def test_e18_e19_e20_opting_out_and_in_again(api):
     cid = cid_of(create(api, {"sessions": {"max_count": 5}}))
 
     change(api, cid, None)
