@@ -219,5 +219,12 @@
     if (!none.checked) number.focus();
   });
 
+  // The code of a link stands behind "#", which is sent to nobody; it goes into the form and out of the address.
+  const coded = find("[data-from-fragment]");
+  if (coded && window.location.hash.length > 1) {
+    coded.value = decodeURIComponent(window.location.hash.slice(1));
+    window.history.replaceState(null, "", window.location.pathname);
+  }
+
   document.querySelectorAll("#toasts [data-toast]:not(.toast-problem)").forEach((note) => { if (!find("form", note)) fade(note); });
 })();

@@ -22,6 +22,7 @@ class Scope(TextChoices):
     FEEDBACK_WRITE = "feedback.write", "report what an agent forgot or got wrong"
     EXPORT_MAKE = "export.make", "export memories"
     ERASURE_INTAKE = "erasure.intake", "open erasure requests and follow them"
+    ERASURE_EXPORT = "erasure.export", "make exports for people whose requests were reviewed, without their link"
     WEBHOOK_MANAGE = "webhook.manage", "subscribe addresses to events"
     SETTING_READ = "setting.read", "read settings"
     SETTING_WRITE = "setting.write", "change settings"

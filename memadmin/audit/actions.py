@@ -144,6 +144,18 @@ class Action(models.TextChoices):
     BACKUP_DESTROYED = "backup.destroyed", "A backup was confirmed to be destroyed, with what shows it"
     BACKUP_INVENTORY_CHECKED = "backup.inventory_checked", "Somebody said that every backup until then is in the inventory"
 
+    ACCESS_EXPORT_STARTED = "access_export.started", "The making of an export for the person of a request began"
+    ACCESS_EXPORT_MADE = (
+        "access_export.made",
+        "An export for the person of a request was made; how many things are in it, and how many are not",
+    )
+    ACCESS_EXPORT_FAILED = "access_export.failed", "An export for the person of a request could not be made"
+    ACCESS_EXPORT_HANDED_OUT = "access_export.handed_out", "The link of an export was made and shown once, for the person"
+    ACCESS_EXPORT_COLLECTED = "access_export.collected", "Somebody with the code of an export's link took it; the link works no more"
+    ACCESS_EXPORT_CODE_REFUSED = "access_export.code_refused", "Somebody tried to take an export with a wrong code, or came too late"
+    ACCESS_EXPORT_WITHDRAWN = "access_export.withdrawn", "An export was called off before anybody took it"
+    ACCESS_EXPORT_EXPIRED = "access_export.expired", "An export that nobody took in time was removed"
+
     WEBHOOK_CREATED = "webhook.created", "An address was subscribed to events"
     WEBHOOK_PAUSED = "webhook.paused", "A subscription was paused, by a person or because its address did not answer for days"
     WEBHOOK_RESUMED = "webhook.resumed", "A paused subscription goes on where it stopped"

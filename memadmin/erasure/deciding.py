@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
@@ -28,6 +28,12 @@ KEEP_CODES = {
     "not_about_them": "it is not about this person: a word, a namesake",
 }
 UNLINK_CODES = {"other_sources": "other sources say the same"}
+# The right of access knows other limits than the right to erasure: what must be kept is given all the same.
+WITHHELD_FROM_ACCESS = {
+    "art_15_4": "it would touch the rights and freedoms of others (15(4))",
+    "art_23": "a law restricts the right of access to it (23)",
+    "privileged": "it is protected by professional secrecy or legal privilege",
+}
 ALLOWED: dict[str, tuple[Act, ...]] = {
     ItemClass.OWNED: (Act.DELETE, Act.WITHHOLD),
     ItemClass.DERIVED: (Act.DELETE, Act.WITHHOLD),
@@ -74,7 +80,9 @@ def decide(request: ErasureRequest, ids: Sequence[int], verdict: Verdict, *, act
     """Treat these lines of the manifest so, and return how many there were. Raises NotDecidable, WrongState."""
     manifest = _in_review(request)
     items = ManifestItem.objects.filter(manifest=manifest, pk__in=list(ids))
-    _check(items.order_by("item_class").values_list("item_class", flat=True).distinct(), verdict, now=now)
+    _check(
+        items.order_by("item_class").values_list("item_class", flat=True).distinct(), verdict, codes_for(request.kind, verdict.act), now=now
+    )
     if items.filter(reason_code=manifests.HELD).exists():
         raise NotDecidable("Some of these are held. A hold is released where it was placed, not here.")
     changed = items.update(act=verdict.act, reason_code=verdict.code, review_on=verdict.review_on, decision=Decision.MADE, decided_by=actor)
@@ -167,11 +175,15 @@ def _in_review(request: ErasureRequest) -> Manifest:
     return current(locked)
 
 
-def _check(classes: Iterable[str], verdict: Verdict, *, now: datetime) -> None:
+def codes_for(kind: str, act: Act) -> dict[str, str]:
+    """Return the reasons of which one has to be given, none where none is."""
+    return WITHHELD_FROM_ACCESS if kind == Kind.ACCESS and act == Act.WITHHOLD else CODES.get(act, {})
+
+
+def _check(classes: Iterable[str], verdict: Verdict, codes: Mapping[str, str], *, now: datetime) -> None:
     for item_class in classes:
         if verdict.act not in ALLOWED[item_class]:
             raise NotDecidable(f"What is {ItemClass(item_class).label} cannot be treated so: {verdict.act.label}.")
-    codes = CODES.get(verdict.act, {})
     if codes and verdict.code not in codes:
         raise NotDecidable(f"Say why: {', '.join(codes)}.")
     if not codes and verdict.code:

@@ -1,5 +1,7 @@
 """Where the compliance workflow itself holds a person's data: whom a request is about, and what people wrote about it."""
 
+from memadmin.erasure.access_exports import ending
+from memadmin.erasure.access_exports.copies import copies
 from memadmin.store.locations import Act, ItemClass, Location, register, waive
 
 WORD = "one of our own fixed words or numbers"
@@ -87,10 +89,38 @@ register(
         goes="Recipients of the container are told, sealed until they have answered. What they keep is theirs to erase.",
     ),
 )
+
+register(
+    Location(
+        name=ending.PLACE,
+        title="Exports that were made for the person and wait to be taken",
+        order=9,
+        table="access_exports_subject",
+        columns={"subject_id": E},
+        item_class=E,
+        find=copies,
+        delete=ending.erase_copies,
+        example={"export_id": 1},
+    ),
+    Location(
+        name="access_exports.parts",
+        title="What these exports say, sealed",
+        order=9,
+        table="access_exports_part",
+        columns={"sealed": E},
+        waived={"file": "our own name of a file"},
+        item_class=E,
+        act=Act.CLEAR,
+        goes="With the export. Only the code of its link opens it, and nobody here has that.",
+        example={"export_id": 1},
+    ),
+)
+
 waive("erasure_recipient", "names and addresses of organisations, and a sealed secret, made by administrators and compliance officers")
 waive("erasure_recipient_containers", "numbers of rows")
 waive("erasure_backuprecord", "where backups lie and when they end, written by those who run them")
 waive("erasure_inventorycheck", "times and who said so")
+waive("access_exports_export", "codes, numbers, times, digests, and a key under another key that is not kept")
 waive("erasure_erasurerequest", "codes, times and opaque names; whom it is about and what people wrote stand in other tables")
 waive("erasure_manifest", "digests, numbers and codes")
 waive("erasure_locationanswer", WORD)

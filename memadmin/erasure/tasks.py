@@ -6,6 +6,8 @@ from datetime import datetime
 from functools import partial
 
 from memadmin.erasure import approving, discovery, ending, notices, rechecking
+from memadmin.erasure.access_exports import building, starting
+from memadmin.erasure.access_exports import ending as export_ending
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import RecheckKind
 from memadmin.jobs import queue
@@ -76,3 +78,15 @@ def recheck_users(job: JobView, *, now: datetime) -> Step:
 def recheck_everything(job: JobView, *, now: datetime) -> Step:
     """Some rows of one table: does an erased id or text stand in it?"""
     return rechecking.step(job, RecheckKind.WEEKLY, now=now)
+
+
+@job(starting.BUILD, on_failed=building.failed)
+def build_access_export(job: JobView, *, now: datetime) -> Step:
+    """Some pages of an export for a person."""
+    return building.step(job, now=now)
+
+
+@every_minute
+def end_old_exports(*, now: datetime) -> None:
+    """What nobody has taken in time goes, with what a broken download has left."""
+    export_ending.end_old(now=now)

@@ -188,6 +188,8 @@ def answer(request: ErasureRequest, code: str, *, letter: str, actor: str, now: 
         raise NotSoEnded("A request to erase ends with an erasure and its certificate, or with a refusal.")
     if code not in {"done", "done_in_part"}:
         raise UnknownCode("Say done or done_in_part; a request that is not followed is refused with a reason.")
+    if request.kind == Kind.ACCESS and code == "done" and not request.access_exports.filter(handed_at__isnull=False).exists():
+        raise NotSoEnded("Make the export and hand out its link first, or say done_in_part: then the letter says how they got their data.")
     note(request, letter, kind=NoteKind.LETTER, actor=actor, now=now)
     move(request, Status.COMPLETED, now=now, expect=Status.REVIEW, outcome_code=code, completed_at=now, reviewed_by=actor)
     if request.kind != Kind.ACCESS:

@@ -7,6 +7,7 @@ from memadmin.pages import (
     at_risk,
     auditing,
     certificates,
+    collecting,
     comparing,
     containers,
     defaults,
@@ -48,6 +49,7 @@ from memadmin.pages.erasure import approval as erasure_approval
 from memadmin.pages.erasure import backups, notices, rechecks, recipients, register
 from memadmin.pages.erasure import detail as erasure_detail
 from memadmin.pages.erasure import executing as erasure_executing
+from memadmin.pages.erasure import exports as erasure_exports
 from memadmin.pages.erasure import inbox as erasure_inbox
 from memadmin.pages.erasure import intake as erasure_intake
 from memadmin.pages.erasure import items as erasure_items
@@ -222,6 +224,11 @@ urlpatterns = [
     path("erasure/<uuid:uid>/refuse/", erasure_detail.erasure_refuse, name="erasure-refuse"),
     path("erasure/<uuid:uid>/cancel/", erasure_detail.erasure_cancel, name="erasure-cancel"),
     path("erasure/<uuid:uid>/nothing-held/", erasure_detail.erasure_nothing_held, name="erasure-nothing-held"),
+    path("erasure/<uuid:uid>/export/make/", erasure_exports.erasure_export_make, name="erasure-export-make"),
+    path("erasure/<uuid:uid>/export/link/", erasure_exports.erasure_export_link, name="erasure-export-link"),
+    path("erasure/<uuid:uid>/export/withdraw/", erasure_exports.erasure_export_withdraw, name="erasure-export-withdraw"),
+    path("my-export/<uuid:uid>/", collecting.access_export, name="access-export"),
+    path("my-export/<uuid:uid>/take/", collecting.access_export_collect, name="access-export-collect"),
     path("erasure/<uuid:uid>/answer/", erasure_detail.erasure_answer, name="erasure-answer"),
     path("audit/export/", auditing.audit_export, name="audit-export"),
 ]

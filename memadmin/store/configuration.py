@@ -162,6 +162,14 @@ def _erasure() -> tuple[SettingSpec, ...]:
             1,
             120,
         ),
+        SettingSpec(
+            "access_export_days",
+            "Keep exports for people (days)",
+            "An export that was made for a person and not collected is removed after this time. Its link works once, until then.",
+            14,
+            1,
+            90,
+        ),
     )
 
 

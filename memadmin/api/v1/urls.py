@@ -4,6 +4,7 @@ from django.urls import path, register_converter
 from django.urls.converters import StringConverter
 
 from memadmin.api.v1 import (
+    access_exports,
     approving,
     base,
     bulk,
@@ -66,6 +67,7 @@ urlpatterns = [
     path(f"{BASE}/runs/<int:number>/restore", governing.RunRestore.as_view()),
     path(f"{BASE}/erasure-requests", erasing.ErasureRequests.as_view()),
     path(f"{BASE}/erasure-requests/<int:number>", erasing.OneErasureRequest.as_view()),
+    path(f"{BASE}/erasure-requests/<int:number>/access-export", access_exports.AccessExports.as_view()),
     path(f"{BASE}/webhooks", webhooks.Webhooks.as_view()),
     path(f"{BASE}/webhooks/<uuid:uid>", webhooks.OneWebhook.as_view()),
     path(f"{BASE}/webhooks/<uuid:uid>/deliveries", webhooks.Deliveries.as_view()),

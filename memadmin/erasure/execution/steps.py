@@ -4,7 +4,7 @@
     fence    nobody writes anything about these users any more; the database refuses it too
     words    what others keep loses the person's words: first, since the person's own texts tell which they are
     rows     copies that answer searches, then children before parents, technical copies, links: place by place (see `batches`)
-    users    the rows of the users themselves, where nothing stays behind
+    users    exports that were made for them since the search, and the rows of the users themselves, where nothing stays behind
     forget   the database's pages, indexes, statistics and log
     look     the independent verification
     close    certificate, suppression for the time after, the names and notes of the request, ledger
@@ -26,6 +26,7 @@ from django.db import transaction
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.erasure import approving, ledger, refs
+from memadmin.erasure.access_exports import ending
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.execution import closing, fencing, physical, users
 from memadmin.erasure.execution.batches import AT_ONCE, carry_out, next_batch, next_size
@@ -167,6 +168,7 @@ def _items(request: ErasureRequest, at: At, job: JobView, now: datetime, *, acts
 
 def _users(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
     with transaction.atomic():
+        ending.erase_with(request, _manifest(request), actor=ACTOR, now=now)
         users.remove(request, actor=ACTOR, now=now)
     return At("forget", done=at.done)
 

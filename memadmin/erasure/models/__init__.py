@@ -1,5 +1,6 @@
 """The tables of the compliance workflow: requests, what they are about, manifests of what was found, and approvals."""
 
+from memadmin.erasure.models.access_exports import AccessExport, ExportPart, ExportState, ExportSubject
 from memadmin.erasure.models.approvals import Approval
 from memadmin.erasure.models.backups import BackupKind, BackupRecord, InventoryCheck
 from memadmin.erasure.models.certificates import Certificate, Commitment, Level
@@ -24,6 +25,7 @@ from memadmin.erasure.models.requests import (
 from memadmin.erasure.models.verifications import Finding, FindingKind, Outcome, Verification
 
 __all__ = [
+    "AccessExport",
     "Approval",
     "BackupKind",
     "BackupRecord",
@@ -32,6 +34,9 @@ __all__ = [
     "Commitment",
     "Decision",
     "ErasureRequest",
+    "ExportPart",
+    "ExportState",
+    "ExportSubject",
     "Finding",
     "FindingKind",
     "FoundAgain",

@@ -26,6 +26,7 @@ from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure import after
+from memadmin.pages.erasure.export_cards import card_of
 from memadmin.pages.erasure.inbox import clock_of
 from memadmin.pages.erasure.progress import about_execution
 from memadmin.pages.htmx import PersonRequest, notice
@@ -46,8 +47,10 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
     """Render the page of a request; `refused` says why what was just asked for did not happen."""
     manifest = found.manifests.filter(number=found.manifest_number or 0).first()
     entries = list(AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(target_of(found)).newest_first()[:TIMELINE])
-    approval = found.approvals.filter(voided_at=None, used_at=None).first()
-    actors = {found.opened_by, found.reviewed_by, found.identity_by, *(entry.actor for entry in entries)} - {""}
+    approval = found.approvals.filter(voided_at=None, used_at=None).first() if found.state == Status.APPROVED else None
+    export = card_of(found)
+    handed_by = export.live.handed_by if export and export.live else ""
+    actors = {found.opened_by, found.reviewed_by, found.identity_by, handed_by, *(entry.actor for entry in entries)} - {""}
     state = Status(found.state)
     context: dict[str, Any] = {
         "found": found,
@@ -68,6 +71,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "refusal_codes": workflow.REFUSAL_CODES.items(),
         "extension_codes": workflow.EXTENSION_CODES.items(),
         "ended": after.what_follows(found, now=timezone.now()),
+        "export": export,
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
     }
