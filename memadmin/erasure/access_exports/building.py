@@ -43,7 +43,7 @@ def step(job: JobView, *, now: datetime) -> Step:
     manifest = Manifest.objects.select_related("request").filter(request=export.request, number=export.manifest_number).first()
     if manifest is None:
         raise Gone
-    about, progress = About(manifest), Progress(**(job.cursor or {}))
+    about, progress = About(manifest), Progress.read(job.cursor)
     chapters = chapters_of(about)
     total = manifest.items_total
     if progress.chapter >= len(chapters):

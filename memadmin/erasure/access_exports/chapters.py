@@ -109,47 +109,48 @@ class PlaceChapter(Chapter):
             yield item, rows.get(mine[item.pk]) if item.pk in mine else None
 
 
+Position = Sequence[int]  # session, sequence and key of the last message that was written
+
+
 @dataclass(frozen=True)
 class TalkChapter(Chapter):
-    """For reading only: each session, and under it its messages in order."""
+    """For reading only: each session, and under it its messages in order.
+
+    `after` is where the sessions of this page begin in the manifest, and how far their messages are written.
+    """
 
     def write(self, about: About, draft: Draft, after: Any) -> Any:
-        session, sequence, key = after or (0, None, None)
-        sessions = self._sessions(about, session, mid=sequence is not None)
-        if not sessions:
+        start, position = after or (0, None)
+        items = list(_listed(about, SESSIONS).filter(pk__gt=start).order_by("pk")[:OF_SESSIONS])
+        items = items[: _bounded([item.size for item in items])]
+        if not items:
             return None
-        rows, is_cut = self._messages(about, sessions, (session, sequence, key))
-        whole = [each for each in sessions if not is_cut or each <= rows[-1][0]]
-        draft.show(self.anchor, title_of(SESSIONS), self._html(about, whole, rows, begun=session if sequence is not None else None))
-        return [*rows[-1][:3]] if is_cut else [sessions[-1], None, None]
+        sessions = sorted(json.loads(item.row_key) for item in items)
+        rows, is_cut = self._messages(about, sessions, position)
+        begun = position[0] if position else 0
+        shown = [each for each in sessions if begun <= each <= (rows[-1][0] if is_cut else sessions[-1])]
+        draft.show(self.anchor, title_of(SESSIONS), self._html(about, shown, rows, begun=begun))
+        return [start, rows[-1]] if is_cut else [items[-1].pk, None]
 
-    def _sessions(self, about: About, after: int, *, mid: bool) -> list[int]:
-        listed = _listed(about, SESSIONS).values("row_uid")
-        behind = Q(pk__gte=after) if mid else Q(pk__gt=after)
-        rows = Session.objects.filter(behind, subject_id__in=about.subjects, uid__in=listed)
-        found = list(rows.order_by("pk").values_list("pk", "uid")[:OF_SESSIONS])
-        sizes = _sizes(about, SESSIONS, [uid for _, uid in found])
-        return [key for key, _ in found[: _bounded([sizes.get(uid, 0) for _, uid in found])]]
-
-    def _messages(self, about: About, sessions: list[int], after: tuple[int, Any, Any]) -> tuple[list[tuple[int, int, int]], bool]:
+    def _messages(self, about: About, sessions: list[int], position: Position | None) -> tuple[list[tuple[int, int, int]], bool]:
         rows = WorkingMemory.objects.filter(session_id__in=sessions, subject_id__in=about.subjects).order_by("session_id", "sequence", "pk")
-        session, sequence, key = after
-        if sequence is not None:
+        if position is not None:
+            session, sequence, key = position
             later = Q(session_id=session, sequence=sequence, pk__gt=key) | Q(session_id=session, sequence__gt=sequence)
             rows = rows.filter(later | Q(session_id__gt=session))
         found = list(rows.values_list("session_id", "sequence", "pk", "uid")[: THINGS + 1])
-        sizes = _sizes(about, WORKING, [uid for _, _, _, uid in found])
-        kept = _bounded([sizes.get(uid, 0) for _, _, _, uid in found[:THINGS]])
-        return [row[:3] for row in found[:kept]], kept < len(found)
+        sizes = _sizes(about, WORKING, [uid for *_, uid in found])
+        kept = _bounded([sizes.get(uid, 0) for *_, uid in found[:THINGS]])
+        return [(session, sequence, key) for session, sequence, key, _ in found[:kept]], kept < len(found)
 
-    def _html(self, about: About, sessions: list[int], rows: list[tuple[int, int, int]], *, begun: int | None) -> str:
-        places = locations.LOCATIONS
-        told = records_of(places[SESSIONS], sessions, about.names)
-        said = records_of(places[WORKING], [key for _, _, key in rows], about.names)
+    def _html(self, about: About, sessions: list[int], rows: list[tuple[int, int, int]], *, begun: int) -> str:
+        told = records_of(locations.LOCATIONS[SESSIONS], sessions, about.names)
+        said = records_of(locations.LOCATIONS[WORKING], [key for *_, key in rows], about.names)
         listed = _sizes(about, WORKING, [UUID(record["uid"]) for record in said.values()])
         html = []
         for session in sessions:
-            html.append("" if session == begun else f'<section class="talk">{entries.html_of([told[session]])}</section>')
+            if session != begun and session in told:
+                html.append(f'<section class="talk">{entries.html_of([told[session]])}</section>')
             ours = [said[key] for owner, _, key in rows if owner == session and key in said and UUID(said[key]["uid"]) in listed]
             html.append(f'<div class="messages">{entries.html_of(ours)}</div>' if ours else "")
         return "".join(html)

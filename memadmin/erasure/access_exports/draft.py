@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -28,6 +29,10 @@ class Progress:
     left_out: dict[str, int] = field(default_factory=dict)
     contents: list[list[Any]] = field(default_factory=list)  # [anchor, title, page] of each chapter that has something
     left_lines: int = 0
+
+    @classmethod
+    def read(cls, cursor: Any) -> Progress:
+        return cls(**copy.deepcopy(cursor or {}))  # a step that is rolled back must leave the cursor as it was
 
     def as_cursor(self) -> dict[str, Any]:
         return asdict(self)

@@ -17,6 +17,7 @@ from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.contents import Executed, PlaceResult
 from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.execution import physical
+from memadmin.erasure.execution.other_papers import purge_others
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import Approval, Certificate, ErasureRequest, Level, Manifest, ScopeItem, Status
 from memadmin.erasure.moves import move
@@ -68,6 +69,7 @@ def _certified(request: ErasureRequest, manifest: Manifest, *, actor: str, now: 
     certificate = issue(request, Level.PARTLY if withheld else Level.LIVE, executed_of(request, at=now), actor=actor, now=now)
     _settle(request, actor=actor, now=now)
     _purge(request, manifest)
+    purge_others(request, now=now)
     _check_papers(probes)
     return certificate
 

@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from memadmin.access.actors import actor_of
-from memadmin.erasure import approving
+from memadmin.erasure import approving, workflow
 from memadmin.erasure.access_exports import collecting
 from memadmin.erasure.access_exports.collecting import TooLate
 from memadmin.erasure.execution import steps
@@ -122,3 +122,21 @@ def test_an_export_that_an_erasure_has_left_is_a_residue(monkeypatch: pytest.Mon
 
 def test_a_control_in_an_export_is_seen():
     assert [name for name in blind_places(now=timezone.now()) if name.startswith("access_exports")] == []
+
+
+def test_the_papers_of_other_requests_of_an_erased_person_name_them_no_more():
+    store(make_container(), a_memory("likes tea"), a_memory(user_id="Ann"))
+    earlier = asked(note="ann called us")
+    handed_out(earlier)
+    workflow.answer(earlier, "done", letter="Dear ann, here it is.", actor=actor_of(officer()), now=NOON)
+    of_a_look_alike = asked("Ann")
+
+    request = opened()
+    request.subjects.filter(ticked=None).update(ticked=False)
+    erased(request)
+
+    earlier.refresh_from_db()
+    assert (request.state, request.error_code) == (Status.COMPLETED, "")
+    assert (earlier.notes.count(), earlier.purged_at) == (0, NOON)
+    assert set(earlier.subjects.values_list("user_id", "ticked")) == {(None, True), ("Ann", False)}
+    assert set(of_a_look_alike.subjects.values_list("user_id", "ticked")) == {("Ann", True), (None, False)}
