@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('erasure', '0005_outcomes'),
+        ('erasure', '0006_deltas'),
         ('store', '0015_summaries'),
     ]
 
