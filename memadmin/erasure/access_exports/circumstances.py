@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from memadmin.erasure.models import Kind, Manifest
+from django.db.models import Q, QuerySet
+
+from memadmin.erasure.models import Kind, Manifest, Recipient
 from memadmin.erasure.scope import scope_of
 from memadmin.store import configuration, locations, policies
 from memadmin.store.locations import ItemClass
@@ -41,11 +43,21 @@ def circumstances_of(manifest: Manifest) -> dict[str, Any]:
         "containers": [_of_container(container, users.get(container.pk, [])) for container in containers],
         "origin": ORIGIN,
         "decisions": DECISIONS,
-        "recipients": [place.goes for place in locations.in_order() if place.item_class == ItemClass.RECIPIENT],
+        "recipients": list(_recipients(containers)),
         "backups": _backups(),
         "rights": OPERATOR,
         "why": "You asked for access." if manifest.request.kind == Kind.ACCESS else "You asked for erasure, and for this export before it.",
     }
+
+
+def _recipients(containers: QuerySet[Container]) -> Iterator[str]:
+    """Who is registered as getting data of these containers, also those who do not any more; and what every subscriber is told."""
+    found = Recipient.objects.filter(Q(all_containers=True) | Q(containers__in=containers.order_by().values("pk"))).distinct()
+    for recipient in found.order_by("name", "pk"):
+        until = f" (until {recipient.ended_at.date().isoformat()})" if recipient.ended_at else ""
+        yield f"{recipient.name}{until}: {recipient.given}"
+    places = [place for place in locations.in_order() if place.item_class == ItemClass.RECIPIENT and place.app != "erasure"]
+    yield from (place.goes for place in places)
 
 
 def _grouped(rows: Iterable[tuple[int, str | None]]) -> Iterator[tuple[int, list[tuple[int, str | None]]]]:

@@ -10,7 +10,7 @@ from memadmin.erasure import deciding
 from memadmin.erasure.access_exports import chapters, draft
 from memadmin.erasure.access_exports.places import content_places, is_content
 from memadmin.erasure.deciding import Verdict
-from memadmin.erasure.models import ErasureRequest
+from memadmin.erasure.models import ErasureRequest, Recipient
 from memadmin.erasure.planting import made_row_by_row, plant_person, plant_row
 from memadmin.store import configuration, holding, locations
 from memadmin.store.intake import Source
@@ -271,3 +271,16 @@ def test_what_has_gone_since_the_search_is_named():
     files = files_of(request)
 
     assert left_out_of(files) == {("store.long_term", "gone_since"): 1}
+
+
+def test_the_person_is_told_who_else_gets_data_of_their_containers():
+    shop, other = make_container(), make_container("other")
+    store(shop, a_memory())
+    facts = {"kind": "manual", "contact": "by post", "created_by": ACTOR, "created_at": NOON}
+    Recipient.objects.create(name="Printing house", given="names and addresses", **facts).containers.add(shop)
+    Recipient.objects.create(name="Somebody else's printer", given="everything", **facts).containers.add(other)
+
+    page = files_of(asked())["index.html"].decode()
+
+    assert "Printing house: names and addresses" in page
+    assert "Somebody else" not in page

@@ -8,7 +8,7 @@ from django.db import migrations, models
 class Migration(migrations.Migration):
 
     dependencies = [
-        ('erasure', '0006_deltas'),
+        ('erasure', '0009_rechecks'),
         ('store', '0015_summaries'),
     ]
 
