@@ -7,13 +7,14 @@ be destroyed and somebody has said, after the erasure, that the inventory is who
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
 from django.db import transaction
+from django.db.models import Count, Max, QuerySet
+from django.db.models.functions import Coalesce
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
@@ -117,12 +118,18 @@ def check_inventory(*, actor: str, now: datetime) -> InventoryCheck:
     return made
 
 
+def past_their_day(now: datetime) -> QuerySet[BackupRecord]:
+    """Those that should have ended, and nobody has confirmed that they have."""
+    return BackupRecord.objects.filter(destroyed_at=None, expires_at__lte=now)
+
+
 def horizon_of(completed_at: datetime) -> Horizon:
     """Return the horizon of an erasure that was complete at this time."""
-    before = list(BackupRecord.objects.filter(started_at__lte=completed_at).order_by("-expires_at", "-pk"))
+    before = BackupRecord.objects.filter(started_at__lte=completed_at)
+    last = before.aggregate(last=Max(Coalesce("destroyed_at", "expires_at")))["last"]
     checked_at = InventoryCheck.objects.order_by("-checked_at", "-pk").values_list("checked_at", flat=True).first()
     days = configuration.value("erasure_backup_days")
-    ends = [row.destroyed_at or row.expires_at for row in before]
+    ends = [last] if last else []
     if checked_at is not None:
         basis, until = Basis.INVENTORY, max([completed_at, *ends])
     elif days:
@@ -132,8 +139,8 @@ def horizon_of(completed_at: datetime) -> Horizon:
     return Horizon(
         basis=basis,
         until=until,
-        standing=[row for row in before if row.destroyed_at is None],
-        kinds=dict(sorted(Counter(row.kind for row in before).items())),
+        standing=list(before.filter(destroyed_at=None).order_by("-expires_at", "-pk")),
+        kinds=dict(before.order_by("kind").values_list("kind").annotate(number=Count("pk"))),
         checked_at=checked_at,
         checked_since=checked_at is not None and checked_at >= completed_at,
     )

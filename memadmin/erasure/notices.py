@@ -217,6 +217,11 @@ def counts_of(request: ErasureRequest) -> dict[str, int]:
     return dict(sorted(rows))
 
 
+def failed(requests: QuerySet[ErasureRequest]) -> QuerySet[RecipientNotice]:
+    """Those of these requests about which a person has to decide."""
+    return RecipientNotice.objects.filter(state=NoticeState.FAILED, request__in=requests)
+
+
 def open_ones(request: ErasureRequest) -> QuerySet[RecipientNotice]:
     """Those that neither an answer nor a decision has ended."""
     return request.notices.filter(state__in=OPEN_STATES)

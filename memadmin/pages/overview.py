@@ -14,7 +14,8 @@ from memadmin.access.actors import names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_subjects
-from memadmin.erasure import rechecking
+from memadmin.erasure import backups, notices, rechecking
+from memadmin.erasure.visibility import visible_requests
 from memadmin.jobs import heartbeat, schedules
 from memadmin.jobs.models import Job, JobState, Schedule
 from memadmin.lifecycle import lost, second_person
@@ -97,9 +98,8 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     kept = _past_limit(person)
     if kept:
         found.append((f"Past a limit and kept by a pin or a hold, by the latest run or preview of each container: {kept:,}.", "info"))
-    found_again = rechecking.alarms() if person.may(Right.ERASURE_VIEW) else 0
-    if found_again:
-        found.insert(0, (f"Something that was erased was found again: {found_again:,}. Look at Erasure, Found again, now.", "problem"))
+    if person.may(Right.ERASURE_VIEW):
+        found = [*_about_erasures(person, now=now), *found]
     stayed = unsummarised(_latest_ended(person))
     if stayed:
         found.append((f"No summary could be made, so they stayed and their users are over a cap, by the latest runs: {stayed:,}.", "warn"))
@@ -107,6 +107,18 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     if failed:
         found.append((f"Jobs that failed in the last 7 days: {failed:,}.", "problem"))
     return found
+
+
+def _about_erasures(person: Person, *, now: datetime) -> list[tuple[str, str]]:
+    """Return what after erasures needs somebody's eye: the alarms first."""
+    found_again, failed = rechecking.alarms(), notices.failed(visible_requests(person)).count()
+    past = backups.past_their_day(now).count()
+    said = [
+        (found_again, f"Something that was erased was found again: {found_again:,}. Look at Erasure, Found again, now.", "problem"),
+        (failed, f"Recipients who could not be told of an erasure: {failed:,}. The page of the request takes what you decide.", "problem"),
+        (past, f"Backups past their day that nobody has confirmed to be destroyed: {past:,}. Erasures wait for them.", "warn"),
+    ]
+    return [(sentence, tone) for number, sentence, tone in said if number]
 
 
 def _scheduled(person: Person, *, now: datetime) -> list[tuple[str, str]]:

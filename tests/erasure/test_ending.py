@@ -13,7 +13,7 @@ from memadmin.erasure.certificates.issuing import file_of
 from memadmin.erasure.execution import closing
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import ErasureRequest, Level, Line, PlaceOutcome, RecipientKind, RequestItem, Status
-from memadmin.erasure.verification import looking
+from memadmin.erasure.verification import controls, looking
 from memadmin.jobs import queue
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import sealing
@@ -221,3 +221,20 @@ def test_items_that_a_request_named_are_forgotten_too():
     the_night(LATER)
 
     assert list(request.items.values_list("item_uid", "item_ref")) == [(None, "")]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_93_a_control_that_is_not_seen_in_one_place_means_no_certificate(monkeypatch):
+    make_memory(make_container(), "likes tea", user_id="ann")
+    request, real = opened("ann"), controls.scan
+    approved(request)
+    monkeypatch.setattr(controls, "scan", lambda table, *given: iter(()) if table.name == "store_pin" else real(table, *given))
+
+    execute(request)
+
+    assert request.state == Status.RESIDUE_FOUND
+    look = request.verifications.get()
+    assert (look.outcome, look.controls_seen < look.controls) == ("blind", True)
+    assert set(look.findings.values_list("kind", "table")) == {("blind", "store.pins")}
+    assert not request.certificates.exists()
+    assert not Suppression.objects.exclude(mode="fence").exists()

@@ -41,6 +41,7 @@ def addresses() -> list[str]:
     run, preview = Run.objects.filter(container=container).order_by("number")
     user, policy = f"/users/{subject.uid}/", f"/containers/{container.uid}/policy/"
     pages = ["/", "/containers/", "/runs/", "/audit/", "/settings/", "/help/", "/nothing/", "/import/", "/people/"]
+    pages += ["/backups/", "/recipients/", "/erasure/stores/"]
     pages += [f"/people/{person.uid}/", f"/containers/{container.uid}/users/", f"/containers/{container.uid}/export/"]
     pages += [user, f"{user}sessions/", f"{user}history/", f"{user}archive/", f"/memories/{memory.uid}/", f"/sessions/{session.uid}/"]
     pages += [

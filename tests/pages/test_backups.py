@@ -55,6 +55,7 @@ def test_the_page_says_what_is_past_its_day_and_not_confirmed():
     browser = officer()
 
     assert "1 backup past its day" in text_of(browser.get(LIST))
+    assert "nobody has confirmed to be destroyed: 1" in text_of(browser.get("/"))
     row = BackupRecord.objects.get()
     browser.post(reverse("pages:backup-destroyed", args=[row.uid]), {"proof": "ticket 7"})
 

@@ -104,6 +104,17 @@ def test_the_id_is_shown_only_to_who_tells_and_may_know_it_and_not_after_the_ans
     assert "zebrafinch" not in text_of(browser.get(page_of(noticed)))
 
 
+def test_who_could_not_be_told_is_on_the_overview_until_somebody_decides(noticed):
+    RecipientNotice.objects.update(state=NoticeState.FAILED)
+    browser = officer()
+    assert "Recipients who could not be told of an erasure: 1" in text_of(browser.get("/"))
+    assert "could not be told" not in text_of(support().get("/"))
+
+    act(browser, noticed, "decide", state="impossible", text="dissolved")
+
+    assert "could not be told" not in text_of(browser.get("/"))
+
+
 def test_not_telling_needs_a_text_which_is_shown(noticed):
     browser = officer()
     act(browser, noticed, "decide", state="impossible", text="")

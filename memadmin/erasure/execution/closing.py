@@ -62,7 +62,7 @@ def _certified(request: ErasureRequest, manifest: Manifest, *, actor: str, now: 
         return there
     probes = probes_of(manifest)
     withheld = manifest.items.filter(act=Act.WITHHOLD).exists()
-    for each in request.manifests.all():
+    for each in request.manifests.exclude(frozen_at=None):
         _note_root(each)
     manifest.refresh_from_db()
     notices.make(request, now=now)

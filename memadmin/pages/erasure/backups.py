@@ -70,7 +70,7 @@ def _page(request: PersonRequest, form: BackupForm, *, status: int = 200) -> Htt
     rows = BackupRecord.objects.all()
     parts = {
         STANDING: rows.filter(destroyed_at=None),
-        EXPIRED: rows.filter(destroyed_at=None, expires_at__lte=now),
+        EXPIRED: backups.past_their_day(now),
         ENDED: rows.exclude(destroyed_at=None),
     }
     state = request.GET.get("state", "")
