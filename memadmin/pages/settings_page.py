@@ -12,6 +12,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
+from memadmin.erasure import ending, rechecking
 from memadmin.jobs import schedules
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.registry import CRONS
@@ -26,7 +27,13 @@ from memadmin.store.configuration import REGISTRY, InvalidSetting
 
 SWITCHES = ("retention_enabled", "multi_tenancy_enabled")
 BOUNDS = ("approval_percent", "approval_items")
-SCHEDULES = {nightly.KIND: "Nightly retention", sealing.HOURLY: "Hourly bookkeeping"}
+SCHEDULES = {
+    nightly.KIND: "Nightly retention",
+    sealing.HOURLY: "Hourly bookkeeping",
+    ending.DAILY: "Closing of erasures",
+    rechecking.NIGHTLY: "Looking for erased users",
+    rechecking.WEEKLY: "Looking for erased ids and texts",
+}
 
 
 @require_safe

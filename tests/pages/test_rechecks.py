@@ -53,3 +53,10 @@ def test_others_do_not_see_or_settle_it(alarm):
 
 def test_without_findings_the_page_says_so():
     assert "Nothing was found again" in text_of(auditor().get(PAGE))
+
+
+def test_the_night_work_of_erasures_is_among_the_schedules_by_name():
+    shown = text_of(a_browser_of(Role.ADMINISTRATOR, login="ali").get("/settings/"))
+
+    for name in ("Closing of erasures", "Looking for erased users", "Looking for erased ids and texts"):
+        assert name in shown
