@@ -24,6 +24,8 @@ def write_pins(container: Container, subjects: Subjects, new: Mapping[UUID, Inco
             "actor": item.pin.actor,
             "created_at": item.pin.created_at,
             "review_on": item.pin.review_on,
+            "reviewed_at": item.pin.reviewed_at,
+            "reviewed_by": item.pin.reviewed_by,
         }
         for uid, item in new.items()
         if item.pin

@@ -28,6 +28,8 @@ class IncomingPin:
     actor: str
     created_at: datetime
     review_on: date | None = None
+    reviewed_at: datetime | None = None
+    reviewed_by: str = ""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

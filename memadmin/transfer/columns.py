@@ -144,6 +144,7 @@ def _check_messages(value: object, name: str) -> None:
 def _check_pin(pin: IncomingPin) -> None:
     check_text(pin.reason, "pin.reason", longest=None)
     check_text(pin.actor, "pin.actor", longest=LONGEST_ACTOR)
+    check_text(pin.reviewed_by, "pin.reviewed_by", longest=LONGEST_ACTOR)
     if not pin.reason:
         raise Refused("missing", "a pin needs a reason", field="pin.reason")
 

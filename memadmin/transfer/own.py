@@ -54,7 +54,7 @@ def write_time(time: datetime | None) -> str | None:
 
 
 def container_record(container: Container) -> dict[str, Any]:
-    names = ("name", "external_id", *CONTAINER_TEXTS, *CONTAINER_JSON, *CONTAINER_FLAGS, "archive_days", "policy_state")
+    names = ("name", "external_id", *CONTAINER_TEXTS, *CONTAINER_JSON, *CONTAINER_FLAGS, "archive_days", "summarise_from", "policy_state")
     times = {name: write_time(getattr(container, name)) for name in CONTAINER_TIMES}
     return {"type": "container", "uid": str(container.uid), **{name: getattr(container, name) for name in names}, **times}
 
@@ -81,6 +81,7 @@ def item_record(kind: str, row: Mapping[str, Any], *, pin: Pin | None = None, so
             "actor": pin.actor,
             "created_at": write_time(pin.created_at),
             "review_on": pin.review_on.isoformat() if pin.review_on else None,
+            **({"reviewed_at": write_time(pin.reviewed_at), "reviewed_by": pin.reviewed_by} if pin.reviewed_at else {}),
         }
     if found := [{"type": KIND_OF[ItemType(source.source_type)], "uid": str(source.source_uid)} for source in sources]:
         record["sources"] = found
@@ -110,7 +111,9 @@ def read_container(record: Record) -> FoundContainer:
         if not isinstance(details.get(name, True), bool):
             raise Refused("not_a_flag", "true or false is needed here", field=name)
     if "archive_days" in record:
-        details["archive_days"] = _keeping(record["archive_days"])
+        details["archive_days"] = _number(record["archive_days"], "archive_days", least=1, most=LONGEST_KEEPING)
+    if "summarise_from" in record:
+        details["summarise_from"] = _number(record["summarise_from"], "summarise_from", least=2, most=12)
     for name in CONTAINER_TIMES:
         if read := _time(record.get(name), field=name):
             details[name] = read.at
@@ -119,10 +122,10 @@ def read_container(record: Record) -> FoundContainer:
     return FoundContainer(name=record["name"], uid=read_uid(record, "uid"), external_id=record.get("external_id"), details=details)
 
 
-def _keeping(days: object) -> int | None:
-    if days is not None and (isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= LONGEST_KEEPING):
-        raise Refused("out_of_range", "null or a number of days from 1 is needed here", field="archive_days")
-    return days
+def _number(value: object, field: str, *, least: int, most: int) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
+        raise Refused("out_of_range", f"null or a number from {least} to {most} is needed here", field=field)
+    return value
 
 
 def read_policy(record: Record) -> FoundPolicy | None:
@@ -226,7 +229,15 @@ def _pin(pin: Any) -> IncomingPin:
         review = date.fromisoformat(pin["review_on"]) if pin.get("review_on") else None
     except (ValueError, TypeError):
         raise Refused("not_a_date", "a date such as 2026-03-01 is needed here", field="pin.review_on") from None
-    return IncomingPin(reason=pin.get("reason", ""), actor=pin.get("actor", ""), created_at=created.at, review_on=review)
+    reviewed = _time(pin.get("reviewed_at"), field="pin.reviewed_at")
+    return IncomingPin(
+        reason=pin.get("reason", ""),
+        actor=pin.get("actor", ""),
+        created_at=created.at,
+        review_on=review,
+        reviewed_at=reviewed.at if reviewed else None,
+        reviewed_by=pin.get("reviewed_by", ""),
+    )
 
 
 def _sources(sources: Any, rename: Rename) -> tuple[Source, ...]:

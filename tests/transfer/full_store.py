@@ -13,7 +13,8 @@ from tests.factories import ACTOR, NOON, a_change, a_memory, a_message, a_sessio
 ODD = "line one\u2028two\x85three \x1b[31m \u200f\u05d4 <script>{{ 7*7 }}</script> \U0001f468\u200d\U0001f469\u200d\U0001f467"
 NUMBERS = {"order": 9007199254740993, "big": 18446744073709551617, "share": 0.1, "tiny": 2.5e-07, "list": [1, 2.5, None, True, {"a.b": []}]}
 EVERYWHERE = {"owner": "admin", "namespace": {"user_id": "ann", "agent": "a"}, "time_note": "zone_assumed"}
-PIN = IncomingPin(reason="allergy", actor=ACTOR, created_at=NOON, review_on=date(2027, 1, 1))
+REVIEWED = {"review_on": date(2027, 1, 1), "reviewed_at": NOON, "reviewed_by": "person/reviewer"}
+PIN = IncomingPin(reason="allergy", actor=ACTOR, created_at=NOON, **REVIEWED)
 MEMORY, SUPERSEDING, CHANGE = (uuid.UUID(int=number) for number in (7, 8, 9))
 
 
@@ -30,6 +31,7 @@ def make_full_container():
         history_enabled=False,
         orphan_baseline_at=NOON,
         archive_days=None,
+        summarise_from=4,
     )
     policy = parse_policy({"retention": {"sessions": {"retention_days": 90, "max_count": None}}})
     policies.save_draft(container, policy, actor=ACTOR, now=NOON)

@@ -242,6 +242,7 @@ def test_a_uid_that_belongs_to_somebody_else_is_refused_and_costs_no_other(tmp_p
         ({"type": "user", "user_id": [1]}, "not_an_id", "user_id"),
         ({"type": "container", "name": ""}, "missing", "name"),
         ({"type": "container", "name": "x", "archive_days": 0}, "out_of_range", "archive_days"),
+        ({"type": "container", "name": "x", "summarise_from": 1}, "out_of_range", "summarise_from"),
         ({"type": "container", "name": "x", "sessions_enabled": 1}, "not_a_flag", "sessions_enabled"),
         ({"type": "policy", "document": 5}, "not_an_object", "document"),
         (

@@ -70,7 +70,10 @@ def history(row: HistoryEntry) -> dict[str, Any]:
 
 
 def container(row: Container, version: PolicyVersion | None) -> dict[str, Any]:
-    columns = ("name", "description", "policy_state", "sessions_enabled", "history_enabled", "archive_days", "created_at", "revision")
+    columns = (
+        *("name", "description", "policy_state", "sessions_enabled", "history_enabled", "archive_days", "summarise_from"),
+        *("created_at", "revision"),
+    )
     number = version.number if version else None
     return {"uid": row.uid, "id": wire_id(row), "policy_version": number, **{name: getattr(row, name) for name in columns}}
 

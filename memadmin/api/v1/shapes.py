@@ -134,6 +134,7 @@ class ContainerShape(serializers.Serializer[Any]):
     sessions_enabled = serializers.BooleanField()
     history_enabled = serializers.BooleanField()
     archive_days = serializers.IntegerField(allow_null=True)
+    summarise_from = serializers.IntegerField(allow_null=True)
     created_at = Moment()
     revision = serializers.IntegerField()
 

@@ -16,6 +16,7 @@ from memadmin.api.v1 import (
     pins,
     policies,
     schema,
+    summaries,
     webhooks,
 )
 
@@ -54,6 +55,7 @@ urlpatterns = [
     path(f"{ONE}/policies/<int:number>/unschedule", policies.PolicyUnschedule.as_view()),
     path(f"{ONE}/policies/<int:number>/roll-back", policies.PolicyRollBack.as_view()),
     path(f"{ONE}/policies/<int:number>/copy", policies.PolicyCopy.as_view()),
+    path(f"{ONE}/summarising", summaries.Summarising.as_view()),
     path(f"{ONE}/preview", governing.Preview.as_view()),
     path(f"{ONE}/runs", governing.Runs.as_view()),
     path(f"{ONE}/archive", governing.Archive.as_view()),
@@ -61,6 +63,7 @@ urlpatterns = [
     path(f"{ONE}/archive/<uuid:uid>/restore", governing.ArchiveRestore.as_view()),
     path(f"{BASE}/runs/<int:number>", governing.OneRun.as_view()),
     path(f"{BASE}/runs/<int:number>/victims", governing.Victims.as_view()),
+    path(f"{BASE}/runs/<int:number>/clusters", summaries.Clusters.as_view()),
     path(f"{BASE}/runs/<int:number>/start", governing.RunStart.as_view()),
     path(f"{BASE}/runs/<int:number>/approve", approving.RunApprove.as_view()),
     path(f"{BASE}/runs/<int:number>/refuse", approving.RunRefuse.as_view()),
