@@ -33,7 +33,7 @@ def schemes() -> tuple[str, ...]:
 
 
 def check(url: str) -> None:
-    """Raises BadAddress. Where its host leads is looked at when something is sent."""
+    """Raises BadAddress. Where a name leads is looked at each time that something is sent; an address in numbers at once."""
     try:
         parts = urlsplit(url)
         _ = parts.port
@@ -43,6 +43,29 @@ def check(url: str) -> None:
         raise BadAddress(f"The address is one like https://hooks.example.org/path, without a user, at most {LONGEST} characters.")
     if parts.scheme not in schemes():
         raise BadAddress(f"The address begins with {' or '.join(f'{scheme}://' for scheme in schemes())}.")
+    found = _without_looking_up(parts.hostname)
+    if found and not _is_allowed(found):
+        raise BadAddress(_closed())
+
+
+def _without_looking_up(host: str) -> str | None:
+    """Return the address of a host that is one, however it is written (`0x7f.1` is 127.0.0.1), or this machine; None for other names."""
+    name = host.rstrip(".").lower()
+    if name == "localhost" or name.endswith(".localhost"):
+        return "127.0.0.1"
+    try:
+        found = socket.getaddrinfo(host, 443, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return None
+    return str(found[0][4][0]).partition("%")[0]
+
+
+def _closed() -> str:
+    if settings.WEBHOOKS_TO_PRIVATE_NETWORKS:
+        return "Nothing is ever sent to this address: at such ones clouds hand out keys, or many machines listen."
+    return (
+        "This address lies in a private network, or is this machine. Nothing is sent there unless WEBHOOKS_TO_PRIVATE_NETWORKS=true is set."
+    )
 
 
 def address_of(host: str, port: int) -> str:

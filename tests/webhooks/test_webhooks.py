@@ -329,6 +329,39 @@ def test_an_address_of_another_form_is_refused(url: str):
         subscribe(url)
 
 
+@pytest.mark.parametrize(
+    "host",
+    ["127.0.0.1", "localhost", "LOCALHOST.", "hooks.localhost", "10.0.0.1", "[::1]", "127.1", "0x7f000001", "2130706433"],
+)
+def test_an_address_of_our_own_network_is_refused_when_subscribing(host: str, settings: Any):
+    settings.WEBHOOKS_TO_PRIVATE_NETWORKS = False
+
+    with pytest.raises(BadSubscription, match="WEBHOOKS_TO_PRIVATE_NETWORKS"):
+        subscribe(f"https://{host}/hook")
+
+
+@pytest.mark.parametrize("host", ["169.254.169.254", "[fd00:ec2::254]", "0xa9fea9fe"])
+def test_an_address_where_clouds_hand_out_keys_is_refused_when_subscribing(host: str, settings: Any):
+    settings.WEBHOOKS_TO_PRIVATE_NETWORKS = True
+
+    with pytest.raises(BadSubscription, match="Nothing is ever sent"):
+        subscribe(f"https://{host}/hook")
+
+
+@pytest.mark.parametrize("host", ["93.184.216.34", "hooks.example.org", "localhost.example.org"])
+def test_a_public_address_and_a_name_are_taken_without_looking_the_name_up(host: str, settings: Any, monkeypatch: pytest.MonkeyPatch):
+    settings.WEBHOOKS_TO_PRIVATE_NETWORKS = False
+    looked_up = socket.getaddrinfo
+
+    def only_numbers(*args: Any, flags: int = 0, **details: Any) -> Any:
+        assert flags & socket.AI_NUMERICHOST
+        return looked_up(*args, flags=flags, **details)
+
+    monkeypatch.setattr("socket.getaddrinfo", only_numbers)
+
+    assert subscribe(f"https://{host}/hook")
+
+
 def test_unknown_and_missing_events_are_refused():
     for events in ([], ["memory.evicted", "everything"]):
         with pytest.raises(BadSubscription):

@@ -177,7 +177,7 @@ class Publication(BaseSeen):
 
 
 class CopyTo(Input):
-    containers = serializers.ListField(child=Id(), min_length=1, max_length=1_000)
+    containers = ShortList(child=Id(), min_length=1, max_length=1_000)
 
 
 class Approval(Input):
