@@ -10,7 +10,7 @@ from memadmin.jobs.parts import BROKEN
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
 from memadmin.lifecycle import embedding, nightly, publication, restoring, runs, sealing
 from memadmin.lifecycle.inference import jobs as inference
-from memadmin.lifecycle.inference import summaries
+from memadmin.lifecycle.inference import rederiving, summaries
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.nightly import Place
 from memadmin.lifecycle.stepping import advance, help_along
@@ -136,3 +136,10 @@ def embed(job: JobView, *, now: datetime) -> Step:
 def summarise(job: JobView, *, now: datetime) -> Step:
     """A summary for one session."""
     return summaries.summarise_step(job, now=now)
+
+
+@scheduled(rederiving.REDERIVE, default_cron="37 * * * *")
+@job(rederiving.REDERIVE)
+def rederive(job: JobView, *, now: datetime) -> Step:
+    """One summary that lost what it said with an erased person."""
+    return rederiving.rederive_step(job, now=now)
