@@ -32,5 +32,7 @@ def _uid_of(actor: str, kind: str) -> UUID | None:
 
 def _in_words(actor: str) -> str:
     kind, _, rest = actor.partition("/")
+    if rest.startswith("drill."):
+        return f"the made-up {rest.split('.')[1]} of a drill"
     words = {"job": f"job {rest}", "command": f"command {rest}", "token": f"API token {rest[:8]}"}
     return words.get(kind, actor or "unknown")

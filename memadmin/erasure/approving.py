@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from uuid import UUID
@@ -23,6 +24,7 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.erasure.deciding import current, return_to_review
 from memadmin.erasure.drift import DIGEST, drift_of
+from memadmin.erasure.drills import guarding
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import Approval, ErasureRequest, Manifest, Status
 from memadmin.erasure.moves import Refusal, WrongState, move
@@ -94,6 +96,9 @@ def approve(request: ErasureRequest, word: Word, *, actor: str, now: datetime) -
 
 
 def _check_person(request: ErasureRequest, actor: str) -> None:
+    if guarding.is_about(request, actor):
+        guarding.check_approver(request, actor)
+        return
     if not _may_approve(actor):
         raise SamePerson("Approving needs a person with the right to approve erasure requests.")
     if settings.ERASURE_SINGLE_OPERATOR:
@@ -149,21 +154,22 @@ class Claim:
     attempt: int
 
 
-def claim(request: ErasureRequest, *, actor: str, now: datetime) -> Claim:
-    """Begin the execution of an approved request: everything is looked at again in the transaction that begins it.
+def claim(request: ErasureRequest, *, actor: str, now: datetime, then: Callable[[], object] = lambda: None) -> Claim:
+    """Begin the execution of an approved request: everything is looked at again in the transaction that begins it, and does `then` in it.
 
+    Call it outside of any transaction: what is refused is noted in one of its own, which the caller's would take back.
     What does not hold any more voids the approval: the request waits for another one, or goes back to review. Raises NotApproved,
     WrongState; either is in the log.
     """
     try:
-        return _claim(request, actor=actor, now=now)
+        return _claim(request, then, actor=actor, now=now)
     except NotApproved as refusal:
         void(request, refusal.code, actor=actor, now=now)
         raise
 
 
 @audited(Action.ERASURE_CLAIMED)
-def _claim(request: ErasureRequest, *, actor: str, now: datetime) -> Claim:
+def _claim(request: ErasureRequest, then: Callable[[], object], *, actor: str, now: datetime) -> Claim:
     locked = ErasureRequest.objects.select_for_update().get(pk=request.pk)
     if locked.state != Status.APPROVED:
         raise WrongState(f"Request {locked.number} is {Status(locked.state).label}: it is not approved.")
@@ -175,6 +181,7 @@ def _claim(request: ErasureRequest, *, actor: str, now: datetime) -> Claim:
     digest = hashlib.sha256(token.encode()).hexdigest()
     move(request, Status.EXECUTING, now=now, expect=Status.APPROVED, execution_token=digest, attempt=F("attempt") + 1)
     log.append(Action.ERASURE_CLAIMED, actor=actor, target=target_of(request), at=now, counts={"attempt": request.attempt})
+    then()
     return Claim(request, manifest, token, request.attempt)
 
 
@@ -183,7 +190,9 @@ def _check_approval(request: ErasureRequest, approval: Approval | None, manifest
         raise NotApproved("No approval stands.", code="none_stands")
     if now >= approval.expires_at:
         raise NotApproved("The approval has expired.", code="expired")
-    if not _may_approve(approval.approver):
+    if guarding.is_about(request, approval.approver):
+        guarding.check_approver(request, approval.approver)
+    elif not _may_approve(approval.approver):
         raise NotApproved("The approver has lost the right to approve since.", code="right_lost")
     if approval.manifest_digest != request.manifest_digest or request.manifest_digest != manifest.digest:
         raise NotApproved("The approval is for another manifest.", code=DIGEST)

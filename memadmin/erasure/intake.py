@@ -18,6 +18,7 @@ from memadmin.erasure import deadlines, refs
 from memadmin.erasure.look_alikes import Candidate
 from memadmin.erasure.models import (
     Channel,
+    Drill,
     ErasureRequest,
     Ground,
     IdentityLevel,
@@ -107,6 +108,7 @@ class Opening:
     note: str = ""
     key: str = ""
     follows: ErasureRequest | None = None
+    drill: Drill | None = None  # of which it is the request
 
 
 @transaction.atomic
@@ -222,6 +224,7 @@ def _store(opening: Opening, key: str | None, *, actor: str, now: datetime) -> E
         opened_by=actor,
         idempotency_key=key,
         follows=opening.follows,
+        drill=opening.drill,
         single_operator=settings.ERASURE_SINGLE_OPERATOR,
         **identity,
     )

@@ -131,4 +131,6 @@ waive("erasure_finding", "names of tables and columns, and the key of a row in t
 waive("erasure_placeoutcome", WORD)
 waive("erasure_certificate", "codes, numbers and digests, signed as they stand")
 waive("erasure_commitment", "a digest with a secret that is not kept")
+waive("erasure_drill", "codes, numbers, keys of made-up rows, and who started it")
+waive("erasure_drillplace", WORD)
 waive("erasure_approval", "a digest, codes and who approved")

@@ -83,8 +83,12 @@ def plant_row(location: Location, planted: Planted, *, now: datetime) -> None:
         location.plant(planted.word, now)
         return
     model = _model_of(location.table)
-    values = {field.attname: value for field in model._meta.concrete_fields for value in _value(location, field, planted, now=now)}
-    model(**values).save(force_insert=True)
+    model(**values_of(model, location, planted, now=now)).save(force_insert=True)
+
+
+def values_of(model: type[models.Model], location: Location, planted: Planted, *, now: datetime) -> dict[str, Any]:
+    """Return what a made-up row of a place says; columns that fill themselves are left out."""
+    return {field.attname: value for field in model._meta.concrete_fields for value in _value(location, field, planted, now=now)}
 
 
 def made_row_by_row() -> list[Location]:

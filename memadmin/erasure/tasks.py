@@ -8,6 +8,7 @@ from functools import partial
 from memadmin.erasure import approving, discovery, ending, notices, rechecking
 from memadmin.erasure.access_exports import building, starting
 from memadmin.erasure.access_exports import ending as export_ending
+from memadmin.erasure.drills import running as drills
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import RecheckKind
 from memadmin.jobs import queue
@@ -90,3 +91,23 @@ def build_access_export(job: JobView, *, now: datetime) -> Step:
 def end_old_exports(*, now: datetime) -> None:
     """What nobody has taken in time goes, with what a broken download has left."""
     export_ending.end_old(now=now)
+
+
+@job(drills.DRILL, on_failed=drills.failed)
+def drill(job: JobView, *, now: datetime) -> Step:
+    """The next verb of a drill, or a stretch of what it waits for."""
+    return drills.step(job, now=now)
+
+
+@every_minute
+def continue_drill(*, now: datetime) -> None:
+    """A drill whose search or execution another worker has had goes on."""
+    drills.continue_drill(now=now)
+
+
+@scheduled("erasure.monthly_drill", default_cron="0 4 1 * *")
+@job("erasure.monthly_drill")
+def monthly_drill(job: JobView, *, now: datetime) -> Step:
+    """Begin a drill, where the settings say so and nothing is in its way."""
+    drills.start_monthly(now=now)
+    return Step(finished=True, done=1, total=1)

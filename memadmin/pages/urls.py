@@ -48,6 +48,7 @@ from memadmin.pages import (
 from memadmin.pages.erasure import approval as erasure_approval
 from memadmin.pages.erasure import backups, notices, rechecks, recipients, register
 from memadmin.pages.erasure import detail as erasure_detail
+from memadmin.pages.erasure import drills as erasure_drills
 from memadmin.pages.erasure import executing as erasure_executing
 from memadmin.pages.erasure import exports as erasure_exports
 from memadmin.pages.erasure import inbox as erasure_inbox
@@ -201,6 +202,9 @@ urlpatterns = [
     path("erasure/", erasure_inbox.erasure_list, name="erasure-list"),
     path("erasure/new/", erasure_intake.erasure_new, name="erasure-new"),
     path("erasure/open/", erasure_intake.erasure_open, name="erasure-open"),
+    path("erasure/drills/", erasure_drills.erasure_drills, name="erasure-drills"),
+    path("erasure/drills/start/", erasure_drills.erasure_drill_start, name="erasure-drill-start"),
+    path("erasure/drills/<uuid:uid>/", erasure_drills.erasure_drill, name="erasure-drill"),
     path("erasure/<uuid:uid>/", erasure_detail.erasure_detail, name="erasure-detail"),
     path("erasure/<uuid:uid>/progress/", erasure_progress.erasure_progress, name="erasure-progress"),
     path("erasure/<uuid:uid>/go-on/", erasure_executing.erasure_go_on, name="erasure-go-on"),

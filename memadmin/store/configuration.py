@@ -126,6 +126,12 @@ def _erasing() -> tuple[SettingSpec, ...]:
             False,
         ),
         SettingSpec(
+            "erasure_drill_monthly",
+            "Drill each month",
+            "On the first of each month a made-up person goes through the whole workflow of an erasure. Its report is among the drills.",
+            False,
+        ),
+        SettingSpec(
             "erasure_block_days",
             "Refuse an erased person for (days)",
             "For so long after an erasure what arrives about the person is refused; after that it is let in and people are told.",

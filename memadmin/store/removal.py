@@ -20,7 +20,7 @@ from memadmin.store.archive import ArchiveNote, copies, packed_sql
 from memadmin.store.bulk import id_list, insert_rows
 from memadmin.store.holding import must_stay
 from memadmin.store.lost import LOST
-from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, Subject, WorkingMemory
+from memadmin.store.models import Archived, Container, HistoryEntry, ItemType, LongTermMemory, Pin, Session, Subject, WorkingMemory
 
 __all__ = [
     "ArchiveNote",
@@ -29,6 +29,7 @@ __all__ = [
     "Removed",
     "remove_archived",
     "remove_by_hand",
+    "remove_containers",
     "remove_erased",
     "remove_erased_copies",
     "remove_history",
@@ -227,6 +228,17 @@ def remove_users(subject_ids: Sequence[int]) -> int:
             rows = model._default_manager.filter(subject_id__in=wanted)
             wanted -= set(rows.order_by().values_list("subject_id", flat=True).distinct())
     return len(_delete("store_subject", sorted(wanted), returning=("id", "id")))
+
+
+@transaction.atomic
+def remove_containers(container_ids: Sequence[int]) -> int:
+    """Remove containers on which nothing hangs any more, as those of drills; return how many went. Others are hidden instead."""
+    wanted = set(Container.objects.filter(id__in=container_ids).values_list("id", flat=True))
+    links: list[Any] = [link for link in Container._meta.get_fields(include_hidden=True) if link.auto_created and link.one_to_many]
+    for column in [link.field for link in links if link.field.db_constraint]:
+        rows = column.model._default_manager.filter(**{f"{column.attname}__in": wanted})
+        wanted -= set(rows.order_by().values_list(column.attname, flat=True).distinct())
+    return len(_delete("store_container", sorted(wanted), returning=("id", "id")))
 
 
 # In the order of the key, as everybody locks them: others who write several rows meanwhile wait instead of meeting the batch half-way.

@@ -144,6 +144,13 @@ def lift(suppression: Suppression, *, reason: str, actor: str, now: datetime) ->
     suppression.refresh_from_db()
 
 
+@transaction.atomic
+def end_drill(request_ref: str) -> int:
+    """Take away what a drill's request suppresses: made-up ids, which nobody brings back. Return how many that were."""
+    gone, _ = Suppression.objects.filter(request_ref=request_ref).delete()
+    return gone
+
+
 def verdicts(container: Container, user_ids: Iterable[str | None], *, now: datetime) -> dict[str, Verdict]:
     """Return what is to happen to each user that is suppressed here: one indexed look-up. Raises KeysUnusable."""
     return _look_up(SuppressedKind.SUBJECT, container, {name: name for name in user_ids if name is not None}, now=now)

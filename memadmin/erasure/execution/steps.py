@@ -77,11 +77,11 @@ def begin_approved(*, now: datetime) -> int:
     return begun
 
 
-@transaction.atomic
 def begin(request: ErasureRequest, *, now: datetime) -> Job:
-    """Claim one request and queue its execution. Raises NotApproved, WrongState."""
-    approving.claim(request, actor=ACTOR, now=now)
-    return enqueue(request, actor=ACTOR, now=now)
+    """Claim one request and queue its execution, in one transaction. Raises NotApproved, WrongState."""
+    queued: list[Job] = []
+    approving.claim(request, actor=ACTOR, now=now, then=lambda: queued.append(enqueue(request, actor=ACTOR, now=now)))
+    return queued[0]
 
 
 def enqueue(request: ErasureRequest, *, actor: str, now: datetime) -> Job:

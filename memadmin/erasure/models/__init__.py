@@ -4,6 +4,7 @@ from memadmin.erasure.models.access_exports import AccessExport, ExportPart, Exp
 from memadmin.erasure.models.approvals import Approval
 from memadmin.erasure.models.backups import BackupKind, BackupRecord, InventoryCheck
 from memadmin.erasure.models.certificates import Certificate, Commitment, Level
+from memadmin.erasure.models.drills import Drill, DrillPlace, DrillState
 from memadmin.erasure.models.executions import PlaceOutcome
 from memadmin.erasure.models.manifests import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
 from memadmin.erasure.models.rechecks import FoundAgain, FoundAgainKind, Recheck, RecheckKind
@@ -33,6 +34,9 @@ __all__ = [
     "Channel",
     "Commitment",
     "Decision",
+    "Drill",
+    "DrillPlace",
+    "DrillState",
     "ErasureRequest",
     "ExportPart",
     "ExportState",

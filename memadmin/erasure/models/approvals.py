@@ -25,6 +25,11 @@ class Approval(models.Model):
             ),
             models.CheckConstraint(condition=Q(voided_at__isnull=True) | ~Q(void_code=""), name="approval_void_with_code"),
             models.CheckConstraint(condition=Q(voided_at__isnull=True) | Q(used_at__isnull=True), name="approval_used_or_void"),
+            models.CheckConstraint(  # a word of a made-up actor is never taken for a person's
+                condition=Q(approver__startswith="system/drill.", method="drill")
+                | ~Q(approver__startswith="system/drill.") & ~Q(method="drill"),
+                name="approval_of_drill_says_so",
+            ),
         ]
 
     def __str__(self) -> str:

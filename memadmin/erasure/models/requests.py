@@ -5,6 +5,7 @@ import uuid
 from django.db import models
 from django.db.models import Q
 
+from memadmin.erasure.models.drills import Drill
 from memadmin.erasure.querysets import RequestQuerySet
 from memadmin.store.models import Container, ItemType
 
@@ -56,6 +57,7 @@ class Channel(models.TextChoices):
     API = "api", "over the API"
     COMMAND = "command", "by a command"
     NIGHTLY = "nightly", "gathered at night"
+    DRILL = "drill", "by a drill"
 
 
 class IdentityLevel(models.IntegerChoices):
@@ -113,6 +115,7 @@ class ErasureRequest(models.Model):
     manifest_digest = models.CharField(max_length=64, blank=True)  # of the frozen one
     duplicate_of = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")
     follows = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="+")  # a new try at an ended one
+    drill = models.OneToOneField(Drill, null=True, on_delete=models.PROTECT, related_name="request")  # null: it is a real one
     idempotency_key = models.CharField(max_length=64, null=True)  # a digest of what the sender gave
     attempt = models.PositiveIntegerField(default=0)
     execution_token = models.CharField(max_length=64, blank=True)  # a digest of the token of the execution, single use
@@ -147,6 +150,10 @@ class ErasureRequest(models.Model):
             ),
             models.CheckConstraint(
                 condition=~Q(profile="ccpa") | Q(paused_on__isnull=True, paused_days=0), name="erasure_ccpa_never_pauses"
+            ),
+            models.CheckConstraint(
+                condition=Q(channel="drill", drill__isnull=False) | ~Q(channel="drill") & Q(drill__isnull=True),
+                name="erasure_drill_says_so",
             ),
             models.UniqueConstraint(fields=["channel", "idempotency_key"], name="erasure_once_per_key"),
         ]

@@ -56,7 +56,7 @@ def erasure_list(request: PersonRequest) -> HttpResponse:
     filters = InboxFilter(request.GET)
     chosen = filters.cleaned_data if filters.is_valid() else {"show": OPEN, "kind": ""}
     day = today(timezone.now())
-    everything = visible_requests(request.user)
+    everything = visible_requests(request.user).filter(drill=None)  # drills have a list of their own
     rows = _shown(everything, chosen["show"] or OPEN, day)
     rows = rows.filter(kind=chosen["kind"]) if chosen["kind"] else rows
     ended = chosen["show"] in {ENDED, ALL}

@@ -1,0 +1,75 @@
+"""Take away what a drill has made: the neighbour, the container, rows beside them, and after a failure the person too.
+
+Invariant: rows go by the keys that the drill has written down, or by its own container. Nothing is looked for by a word.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.erasure.drills import guarding
+from memadmin.erasure.drills.planting import model_of
+from memadmin.erasure.execution.erasing import OF_PLACE
+from memadmin.erasure.intake import target_of
+from memadmin.erasure.models import Drill, ErasureRequest, ScopeItem, Status
+from memadmin.erasure.querysets import ENDED
+from memadmin.store import locations, removal, suppression
+
+REDACTED = "store.audit_payloads"
+
+
+@transaction.atomic
+def tidy(drill: Drill, *, actor: str, now: datetime) -> None:
+    """Take everything away, and say how much it was. Twice is once."""
+    request = ErasureRequest.objects.filter(drill=drill).first()
+    counts = {"rows": _remove_rows(drill), **_remove_container(drill)}
+    if request is not None:
+        counts["suppressions"] = suppression.end_drill(target_of(request))
+        _end(request, now=now)
+    Drill.objects.filter(pk=drill.pk).update(tidied=guarding.is_gone(drill), rows=[])
+    log.append(Action.ERASURE_DRILL_TIDIED, actor=actor, target=target_of_drill(drill), at=now, counts=counts)
+
+
+def target_of_drill(drill: Drill) -> str:
+    return f"drills/{drill.uid}"
+
+
+def _remove_rows(drill: Drill) -> int:
+    gone = 0
+    for table, key in drill.rows:
+        rows: QuerySet[Any] = QuerySet(model_of(table)).filter(pk=key)
+        gone += rows._raw_delete(connection.alias)
+    return gone
+
+
+def _remove_container(drill: Drill) -> dict[str, int]:
+    """The users of the drill's container and all that is theirs, then the container, once nothing hangs on it."""
+    users = guarding.made_up_users(drill)  # whoever else wrote there stays, and the container with them
+    gone = 0
+    for location in locations.in_order():
+        model = model_of(location.table) if location.table and location.app != "erasure" else None
+        if model is None or not users or all(field.attname != "subject_id" for field in model._meta.concrete_fields):
+            continue
+        keys = list(model._base_manager.filter(subject_id__in=users).values_list("pk", flat=True))
+        if keys and location.name in OF_PLACE:
+            gone += removal.remove_erased(OF_PLACE[location.name][0], keys)
+        elif keys and location.delete is not None:
+            gone += location.delete(keys)
+    removed = removal.remove_users(users)
+    containers = removal.remove_containers([] if drill.container_id is None else [drill.container_id])
+    return {"items": gone, "users": removed, "containers": containers}
+
+
+def _end(request: ErasureRequest, *, now: datetime) -> None:
+    """A drill that failed leaves no open request behind: nobody could carry it on, since its person is gone."""
+    request.subjects.update(user_id=None)
+    request.notes.all().delete()
+    ScopeItem.objects.filter(manifest__request=request).delete()
+    open_one = ErasureRequest.objects.filter(pk=request.pk).exclude(state__in=ENDED)
+    open_one.update(state=Status.CANCELLED, state_since=now, outcome_code="drill_failed", purged_at=now)
