@@ -23,6 +23,7 @@ class Scope(TextChoices):
     EXPORT_MAKE = "export.make", "export memories"
     ERASURE_INTAKE = "erasure.intake", "open erasure requests and follow them"
     ERASURE_EXPORT = "erasure.export", "make exports for people whose requests were reviewed, without their link"
+    ERASURE_RESUME = "erasure.resume", "let erasures go on that stopped, for the person who made it"
     WEBHOOK_MANAGE = "webhook.manage", "subscribe addresses to events"
     SETTING_READ = "setting.read", "read settings"
     SETTING_WRITE = "setting.write", "change settings"

@@ -40,14 +40,19 @@ def add_verbs(verbs: Any) -> None:
     approval.add_argument("number", type=int)
     approval.add_argument("--digest", required=True, help="as `erasure show` and the request's page have it")
     for verb in (opening, approval):
-        verb.add_argument("--as", dest="login", required=True, metavar="LOGIN", help="who acts; asks for the password")
-        verb.add_argument("--password-stdin", action="store_true", help="the password is the first line of standard input")
+        add_who(verb)
     for verb in (opening, shown, approval):
         verb.add_argument("--json", action="store_true", help="print one JSON object")
 
 
+def add_who(verb: Any) -> None:
+    """Let the verb ask who acts."""
+    verb.add_argument("--as", dest="login", required=True, metavar="LOGIN", help="who acts; asks for the password")
+    verb.add_argument("--password-stdin", action="store_true", help="the password is the first line of standard input")
+
+
 def open_request(options: dict[str, Any]) -> dict[str, Any]:
-    person = _person(options, Right.ERASURE_INTAKE)
+    person = person_of(options, Right.ERASURE_INTAKE)
     found, unknown = _meant(person, options["user"], options["container"])
     opening = Opening(
         kind=Kind(options["kind"]),
@@ -67,13 +72,13 @@ def open_request(options: dict[str, Any]) -> dict[str, Any]:
 
 def show(options: dict[str, Any]) -> dict[str, Any]:
     if options["number"] is None:
-        return {"requests": [said(each) for each in ErasureRequest.objects.open().soonest_first()]}
-    return said(_numbered(ErasureRequest.objects.all(), options["number"]))
+        return {"requests": [said(each) for each in ErasureRequest.objects.open().filter(drill=None).soonest_first()]}
+    return said(numbered(ErasureRequest.objects.all(), options["number"]))
 
 
 def approve(options: dict[str, Any]) -> dict[str, Any]:
-    person = _person(options, Right.ERASURE_APPROVE)
-    request, now = _numbered(visible_requests(person), options["number"]), timezone.now()
+    person = person_of(options, Right.ERASURE_APPROVE)
+    request, now = numbered(visible_requests(person), options["number"]), timezone.now()
     word = Word(digest=options["digest"], number=str(options["number"]), proved_at=now, method="password_in_shell")
     try:
         approving.approve(request, word, actor=actor_of(person), now=now)
@@ -118,7 +123,7 @@ def _meant(person: Person, user_id: str, names: list[str] | None) -> tuple[list[
     return found, [] if exact else [user_id]
 
 
-def _person(options: dict[str, Any], right: Right) -> Person:
+def person_of(options: dict[str, Any], right: Right) -> Person:
     """Return who acts, after their password. One sentence for every cause, as on the login page."""
     password = sys.stdin.readline().rstrip("\r\n") if options["password_stdin"] else getpass("Password: ")
     person = authenticate(None, login=options["login"], password=password)
@@ -129,7 +134,7 @@ def _person(options: dict[str, Any], right: Right) -> Person:
     return person
 
 
-def _numbered(rows: Any, number: int) -> ErasureRequest:
+def numbered(rows: Any, number: int) -> ErasureRequest:
     request: ErasureRequest | None = rows.filter(number=number).first()
     if request is None:
         raise CommandError(f"There is no request {number}.")

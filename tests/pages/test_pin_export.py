@@ -37,7 +37,7 @@ def officer(**details):
     return a_browser_of(Role.COMPLIANCE, login="cora", **details)
 
 
-def test_f86_no_cell_acts_as_a_formula_and_each_parses_back_to_the_same_text(container):
+def test_f86_59_no_cell_acts_as_a_formula_and_each_parses_back_to_the_same_text(container):
     rows = list(csv.DictReader(io.StringIO(export(officer(), format="csv"), newline="")))
 
     cells = [row["reason"] for row in rows]

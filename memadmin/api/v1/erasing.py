@@ -76,10 +76,15 @@ class OneErasureRequest(ApiView):
     def get(self, request: Request, number: int) -> Response:
         """Say how far a request is. Needs all access."""
         check_all_access(request)
-        found = visible_requests(principal_of(request)).filter(number=number).first() if number < 2**63 else None
-        if found is None:
-            raise exceptions.NotFound
-        return Response(shown(found))
+        return Response(shown(found_of(request, number)))
+
+
+def found_of(request: Request, number: int) -> ErasureRequest:
+    """Return a request that the token may know of, or answer 404."""
+    found: ErasureRequest | None = visible_requests(principal_of(request)).filter(number=number).first() if number < 2**63 else None
+    if found is None:
+        raise exceptions.NotFound
+    return found
 
 
 def shown(found: ErasureRequest) -> dict[str, Any]:

@@ -1,14 +1,24 @@
 """Requests of people over the API: an application takes them in and follows them."""
 
 import json
+from typing import Any
 
 import pytest
+from django.utils import timezone
 
+from memadmin.access.actors import actor_of
+from memadmin.access.models import ApiToken, Person
+from memadmin.access.roles import Role
 from memadmin.access.scopes import Scope
+from memadmin.audit.models import AuditEntry
+from memadmin.erasure.execution import steps
 from memadmin.erasure.models import ErasureRequest
+from memadmin.jobs.models import Job
 from memadmin.store.models import LongTermMemory
+from tests.erasure.workflow import approved, officer, opened
 from tests.factories import a_memory, make_container, store
-from tests.tokens import api_of
+from tests.people import make_person
+from tests.tokens import ApiClient, api_of, make_token
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/v1/erasure-requests"
@@ -51,3 +61,28 @@ def test_55_a_request_about_other_containers_is_not_there():
     number = json.loads(api_of(all_access=True).post(PATH, {"user_id": "ann"}).content)["number"]
 
     assert api_of("otto", containers=[ours], all_access=True).get(f"{PATH}/{number}").status_code == 404
+
+
+def a_token_made_by(person: Person, **details: Any) -> ApiClient:
+    token, secret = make_token(all_access=True, **details)
+    ApiToken.objects.filter(pk=token.pk).update(created_by=actor_of(person))
+    return ApiClient(secret)
+
+
+def test_a_stalled_erasure_goes_on_for_a_maker_who_may_review():
+    store(make_container(), a_memory(), now=timezone.now())
+    request = opened(now=timezone.now())
+    approved(request, now=timezone.now())
+    steps.begin_approved(now=timezone.now())
+    ErasureRequest.objects.update(state="stalled", error_code="LedgerUnusable")
+    Job.objects.filter(kind=steps.EXECUTE).update(state="failed", finished_at=timezone.now())
+    address = f"{PATH}/{request.number}/go-on"
+
+    assert a_token_made_by(make_person(Role.AUDITOR, login="ada")).post(address, {}).status_code == 403
+    assert a_token_made_by(officer(), scopes=[Scope.ERASURE_INTAKE]).post(address, {}).status_code == 403
+    answer = a_token_made_by(officer()).post(address, {})
+    again = a_token_made_by(officer()).post(address, {})
+
+    assert (answer.status_code, json.loads(answer.content)["state"]) == (202, "executing")
+    assert again.status_code == 409
+    assert AuditEntry.objects.filter(action="erasure.goes_on", outcome="refused").exists()

@@ -10,12 +10,15 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from memadmin.erasure import shell
+from memadmin.erasure import shell, terminal
 from memadmin.erasure.certificates.checking import LARGEST, Checked, NotACertificate, check, is_for
+from memadmin.erasure.drills import reporting
 
 
 class Command(BaseCommand):
-    help = "Erase what agents remember about a person: take in a request, show it, approve it; verify a certificate."
+    help = (
+        "Erase what agents remember about a person: take in a request, show, search, freeze, approve, run it; verify a certificate; drill."
+    )
     requires_system_checks: list[str] = []  # a certificate is verified anywhere, without a database
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None:
@@ -28,10 +31,14 @@ class Command(BaseCommand):
         verify.add_argument("--json", action="store_true", help="print one JSON object")
 
         shell.add_verbs(verbs)
+        terminal.add_verbs(verbs)
 
     def handle(self, *args: Any, **options: Any) -> None:
         if options["verb"] == "verify":
             self._verify(options)
+            return
+        if options["verb"] in terminal.HELP:
+            self._act(options)
             return
         verbs: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
             "open": shell.open_request,
@@ -42,6 +49,13 @@ class Command(BaseCommand):
         rows = done.get("requests", [done])
         text = "\n".join(shell.line_of(each) for each in rows) or "No request is open."
         self.stdout.write(json.dumps(done) if options["json"] else text)
+
+    def _act(self, options: dict[str, Any]) -> None:
+        done = terminal.act(options, err=self.stderr)  # type: ignore[arg-type]
+        lines = reporting.lines_of(done) if options["verb"] == "drill" else [shell.line_of(done), *terminal.lines_of(done)]
+        self.stdout.write(json.dumps(done) if options["json"] else "\n".join(lines))
+        if not done["ok"]:
+            raise SystemExit(1)
 
     def _verify(self, options: dict[str, Any]) -> None:
         if bool(options["receipt"]) != (options["user"] is not None):
