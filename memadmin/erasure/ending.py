@@ -33,6 +33,7 @@ DAILY = "erasure.close"
 ACTOR = "job/erasure.close"
 EVERYTHING_GONE = "L4"
 LAST = {Level.LIVE: Level.CLOSED, Level.PARTLY: Level.CLOSED_PARTLY}
+ENDS = {*LAST, *LAST.values()}  # the outcomes of erasures that are closed in time; a drill is not
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def waits_for(request: ErasureRequest, *, now: datetime) -> list[Wait]:
     """Return what stands between a complete erasure and its end."""
     if request.completed_at is None:
         return []
-    horizon = backups.horizon_of(request.completed_at) if Kind(request.kind).erases else None
+    horizon = backups.horizon_of(request.completed_at) if Kind(request.kind).erases and request.outcome_code in ENDS else None
     return [*_notices(request), *(_backups(horizon, now=now) if horizon else [])]
 
 

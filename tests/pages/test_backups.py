@@ -9,8 +9,9 @@ from django.urls import reverse
 from memadmin.access.roles import Role
 from memadmin.erasure import backups
 from memadmin.erasure.models import BackupRecord, InventoryCheck
+from tests.erasure.papers import a_request
 from tests.erasure.test_backups import a_backup
-from tests.factories import NOON, days
+from tests.factories import ACTOR, NOON, days, make_container, make_memory
 from tests.people import a_browser_of, auditor, support
 
 pytestmark = pytest.mark.django_db
@@ -116,3 +117,21 @@ def test_the_inventory_is_kept_from_a_shell_too():
     for wrong in (["destroyed", said["uid"], "--proof", "x"], ["record", "--kind", "wal", "--label", "x", "--expires", "soon"]):
         with pytest.raises(CommandError):
             call_command("backups", *wrong, stdout=out)
+
+
+def test_the_page_of_a_complete_request_says_what_it_waits_for_and_until_when():
+    a_backup(lasts=30)
+    request = a_request(make_memory(make_container(), "likes tea", user_id="ann").subject)
+    complete = {"state": "completed", "completed_at": NOON + days(1), "outcome_code": "live"}
+    type(request).objects.filter(pk=request.pk).update(**complete)
+    page = reverse("pages:erasure-detail", args=[request.uid])
+
+    assert "It is not known how long backups from before are kept" in text_of(officer().get(page))
+    backups.check_inventory(actor=ACTOR, now=NOON)
+    shown = text_of(a_browser_of(Role.COMPLIANCE, login="carl").get(page))
+
+    assert "1 backup from before: not confirmed to be destroyed" in shown
+    assert (NOON + days(30)).strftime("%-d %b %Y") in shown
+    assert "Nobody has said since the erasure that the inventory of backups is whole" in shown
+    type(request).objects.filter(pk=request.pk).update(outcome_code="drill")
+    assert "Until it is closed" not in text_of(a_browser_of(Role.COMPLIANCE, login="dora").get(page))

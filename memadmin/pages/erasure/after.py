@@ -14,7 +14,7 @@ def what_follows(found: ErasureRequest, *, now: datetime) -> dict[str, Any]:
     if found.state not in {Status.COMPLETED, Status.CLOSED, Status.NOTHING_HELD}:
         return {}
     certificates = list(found.certificates.order_by("-pk"))
-    erased = found.completed_at is not None and Kind(found.kind).erases
+    erased = found.completed_at is not None and Kind(found.kind).erases and found.outcome_code in ending.ENDS
     told = found.notices.exists()
     if not certificates and not erased and not told:
         return {}
