@@ -27,9 +27,14 @@ class Action(models.TextChoices):
 
     CONTAINER_CREATED = "container.created", "A memory container was made"
     CONTAINER_CHANGED = "container.changed", "A container's name, description, roles, configuration or consent were changed"
+    CONTAINER_LIMIT_SET = "container.limit_set", "A container got, changed or lost the days after which nothing of it may be kept"
     CONTAINER_DELETED = "container.deleted", "A memory container was deleted, with or without its memories"
 
     ITEM_CHANGED = "item.changed", "A session or memory was changed by hand or by an agent"
+    ITEM_CORRECTED = (
+        "item.corrected",
+        "What was wrong in a session or memory was corrected, and taken out of its history and of what was made from it",
+    )
     ITEM_DELETED = "item.deleted", "A session or memory was deleted by hand or by an agent"
     ITEMS_DELETED = "items.deleted", "Sessions or memories were deleted by a query"
 
@@ -97,6 +102,10 @@ class Action(models.TextChoices):
     FEEDBACK_SET_ASIDE = "feedback.set_aside", "A report was found not to be due to an eviction"
     FEEDBACK_REOPENED = "feedback.reopened", "A decision on a report was taken back"
     ERASURE_OPENED = "erasure.opened", "A request of a person, about a person, or about items was taken in"
+    ERASURE_GATHERED = (
+        "erasure.gathered",
+        "What is past a container's hard limit was gathered into a request, or the list of one was brought up to date",
+    )
     ERASURE_USERS_TICKED = "erasure.users_ticked", "It was decided which of the ids that look alike a request means"
     ERASURE_IDENTITY_NOTED = "erasure.identity_noted", "It was noted how it is known that a request comes from the person"
     ERASURE_PAUSED = "erasure.paused", "The time of a request stopped, until the person proves who they are"
@@ -128,6 +137,7 @@ class Action(models.TextChoices):
     ERASURE_FOUND_AGAIN = "erasure.found_again", "ALARM: something that was erased was found again"
     ERASURE_FINDING_SETTLED = "erasure.finding_settled", "Somebody said what a finding was, and what was done about it"
     ERASURE_FORGOTTEN = "erasure.forgotten", "The last digests by which a closed erasure knew whom it was about are gone; counts stay"
+    ERASURE_ITEM_CORRECTED = "erasure.item_corrected", "An item was corrected for a request of a person"
     ERASURE_ANSWERED = "erasure.answered", "A request that erases nothing was answered"
     ERASURE_NOTHING_HELD = "erasure.nothing_held", "A request ended: nothing is held, and the person was told so"
     ERASURE_REFUSED = "erasure.refused", "A request was refused with a reason and a letter"

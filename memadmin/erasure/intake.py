@@ -14,7 +14,7 @@ from django.db.models import Max, QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.erasure import deadlines, refs
+from memadmin.erasure import deadlines, freezing, refs
 from memadmin.erasure.look_alikes import Candidate
 from memadmin.erasure.models import (
     Channel,
@@ -29,6 +29,7 @@ from memadmin.erasure.models import (
     RequestItem,
     RequestNote,
     RequestSubject,
+    Status,
 )
 from memadmin.erasure.moves import Refusal
 from memadmin.store.models import ItemType
@@ -37,6 +38,7 @@ from memadmin.store.text import clean, says_something
 MOST_ITEMS = 10_000
 MOST_USERS = 1_000
 MOST_ALIASES = 50
+MOST_WAITING = 100  # requests of one person or application whose search nobody has begun
 LONGEST_NOTE = 20_000
 NUMBER_TRIES = 20
 ITEM_TYPES = {Kind.SESSION: ItemType.SESSION, Kind.MESSAGE: ItemType.WORKING, Kind.MEMORY: ItemType.LONG_TERM}
@@ -92,6 +94,7 @@ class Opening:
 
     `ticked` are the users that are meant, `others` those that look like them and about whom somebody has decided (False) or not yet
     (None). `unknown` are (container or None, id) that no container knows. `aliases` are names to search for in other people's items.
+    `freeze` restricts the users that are meant until the request has ended.
     """
 
     kind: Kind
@@ -107,6 +110,7 @@ class Opening:
     identity: IdentityLevel | None = None
     note: str = ""
     key: str = ""
+    freeze: bool = False
     follows: ErasureRequest | None = None
     drill: Drill | None = None  # of which it is the request
 
@@ -122,18 +126,21 @@ def open_request(opening: Opening, *, actor: str, now: datetime) -> ErasureReque
     known = _same_key(opening, key)
     if known is not None:
         return known
+    _check_waiting(actor)
     request = _store(opening, key, actor=actor, now=now)
     _name(request, opening)
     if opening.note.strip():
         note(request, opening.note, kind=NoteKind.NOTE, actor=actor, now=now)
     link_duplicates(request)
+    if opening.freeze:
+        freezing.freeze(request, actor=actor, now=now)
     counts = {"users": len(opening.ticked) + len(opening.unknown), "look_alikes": len(opening.others), "items": len(opening.things)}
     log.append(Action.ERASURE_OPENED, actor=actor, target=target_of(request), at=now, reason_code=opening.kind.value, counts=counts)
     return request
 
 
 def target_of(request: ErasureRequest) -> str:
-    return f"erasure/{request.uid}"
+    return request.target
 
 
 def today(now: datetime) -> date:
@@ -191,6 +198,10 @@ def _check(opening: Opening) -> None:
             raise NobodyMeant("Say what this is about: no such item is in the store.")
         if opening.ticked or opening.unknown:
             raise NotForThisKind(f"To {opening.kind.label}, name items, not users.")
+    if opening.freeze and opening.kind not in freezing.FREEZABLE:
+        raise NotForThisKind(
+            f"To {opening.kind.label}, nothing is restricted on receipt: that is for erasing or correcting a person's data."
+        )
     wanted = ITEM_TYPES.get(opening.kind)
     if wanted and any(thing.item_type != wanted for thing in opening.things):
         raise NotForThisKind(f"To {opening.kind.label}, give the id of a {wanted.label}; this is the id of something else.")
@@ -198,6 +209,13 @@ def _check(opening: Opening) -> None:
     for given, most in limits:
         if len(given) > most and opening.kind is not Kind.STORAGE_LIMIT:
             raise TooMany(f"{len(given):,} are more than one request may name: {most:,}.")
+
+
+def _check_waiting(actor: str) -> None:
+    """A mass of requests is looked at before more of it is taken in; the clock has one for each container."""
+    waiting = ErasureRequest.objects.filter(opened_by=actor, state=Status.RECEIVED).exclude(kind=Kind.STORAGE_LIMIT).count()
+    if waiting >= MOST_WAITING:
+        raise TooMany(f"{waiting:,} requests that you took in wait for their search. Go on with these before you take in more.")
 
 
 def _same_key(opening: Opening, key: str | None) -> ErasureRequest | None:
@@ -264,6 +282,11 @@ def _receipt(received_on: date | None, now: datetime) -> datetime:
 
 def _name(request: ErasureRequest, opening: Opening) -> None:
     RequestSubject.objects.bulk_create([row for _, row in _named(opening, request)])
+    list_items(request, opening.things)
+
+
+def list_items(request: ErasureRequest, things: Iterable[Thing]) -> None:
+    """Add to the request's list of items. Inside the caller's transaction."""
     RequestItem.objects.bulk_create(
         [
             RequestItem(
@@ -274,7 +297,7 @@ def _name(request: ErasureRequest, opening: Opening) -> None:
                 container_id=thing.container_id,
                 subject_id=thing.subject_id,
             )
-            for thing in {thing.uid: thing for thing in opening.things}.values()
+            for thing in {thing.uid: thing for thing in things}.values()
         ],
         batch_size=1_000,
     )

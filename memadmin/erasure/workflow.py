@@ -10,7 +10,7 @@ from django.db.models import F
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.signing import KeysUnusable
-from memadmin.erasure import notices
+from memadmin.erasure import freezing, notices
 from memadmin.erasure.certificates.contents import Executed
 from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.intake import dates_of, link_duplicates, note, target_of, today
@@ -124,6 +124,7 @@ def tick(request: ErasureRequest, ticked: Mapping[str, bool], *, actor: str, now
     widened = any(meant or rows[ref].ticked for ref, meant in changed.items())
     if request.state == Status.REVIEW and widened:
         move(request, Status.RECEIVED, now=now, manifest_number=None)
+    freezing.follow_ticks(request, actor=actor, now=now)
     counts = {"in": sum(changed.values()), "out": len(changed) - sum(changed.values())}
     log.append(Action.ERASURE_USERS_TICKED, actor=actor, target=target_of(request), at=now, counts=counts)
 
@@ -146,6 +147,7 @@ def refuse(request: ErasureRequest, code: str, *, letter: str, actor: str, now: 
     note(request, letter, kind=NoteKind.LETTER, actor=actor, now=now)
     move(request, Status.REFUSED, now=now, outcome_code=code)
     _void_standing(request, "refused", now=now)
+    freezing.lift(request, actor=actor, now=now)
     log.append(Action.ERASURE_REFUSED, actor=actor, target=target_of(request), at=now, reason_code=code)
 
 
@@ -157,6 +159,7 @@ def cancel(request: ErasureRequest, *, actor: str, now: datetime) -> None:
     _check_untouched(request)
     move(request, Status.CANCELLED, now=now, outcome_code="withdrawn")
     _void_standing(request, "cancelled", now=now)
+    freezing.lift(request, actor=actor, now=now)
     log.append(Action.ERASURE_CANCELLED, actor=actor, target=target_of(request), at=now)
 
 
@@ -178,12 +181,17 @@ def end_as_nothing_held(request: ErasureRequest, *, letter: str, actor: str, now
         issue(request, Level.NOTHING_HELD, empty, actor=actor, now=now)
     except KeysUnusable as problem:
         raise NotSoEnded(f"The certificate cannot be signed: {problem}") from problem
+    freezing.lift(request, actor=actor, now=now)
     log.append(Action.ERASURE_NOTHING_HELD, actor=actor, target=target_of(request), at=now)
 
 
 @audited(Action.ERASURE_ANSWERED)
 def answer(request: ErasureRequest, code: str, *, letter: str, actor: str, now: datetime) -> None:
-    """End a request to correct, restrict or give access that was done as `code` says. Raises NotSoEnded, NothingWritten, WrongState."""
+    """End a request to correct, restrict or give access that was done as `code` says.
+
+    One to restrict is followed here: the users that are meant are restricted in this transaction. Raises NotSoEnded, NothingWritten,
+    WrongState.
+    """
     if Kind(request.kind).erases:
         raise NotSoEnded("A request to erase ends with an erasure and its certificate, or with a refusal.")
     if code not in {"done", "done_in_part"}:
@@ -191,6 +199,9 @@ def answer(request: ErasureRequest, code: str, *, letter: str, actor: str, now: 
     if request.kind == Kind.ACCESS and code == "done" and not request.access_exports.filter(handed_at__isnull=False).exists():
         raise NotSoEnded("Make the export and hand out its link first, or say done_in_part: then the letter says how they got their data.")
     note(request, letter, kind=NoteKind.LETTER, actor=actor, now=now)
+    if request.kind == Kind.RESTRICT:
+        _restrict(request, actor=actor, now=now)
+    freezing.lift(request, actor=actor, now=now)
     move(request, Status.COMPLETED, now=now, expect=Status.REVIEW, outcome_code=code, completed_at=now, reviewed_by=actor)
     if request.kind != Kind.ACCESS:
         notices.make(request, now=now)
@@ -201,6 +212,19 @@ def _check_untouched(request: ErasureRequest) -> None:
     """After an execution that left something the request is in review again, and can only be carried to its end."""
     if request.attempt:
         raise WrongState(f"The erasure of request {request.number} has begun: part of it is done, and it can only be completed.")
+
+
+def _restrict(request: ErasureRequest, *, actor: str, now: datetime) -> None:
+    if request.identity_level is None:
+        raise NotSoEnded(
+            "Note first how it is known that the request comes from the person: a stranger must not stop what an agent recalls."
+        )
+    if request.subjects.filter(ticked=None).exists():
+        raise NotSoEnded("Decide about the ids that look alike first.")
+    if not freezing.restrict(request, actor=actor, now=now):
+        raise NotSoEnded(
+            "No container holds anything of this person (any more): there is nothing to restrict. Refuse the request with a letter."
+        )
 
 
 def _resume(request: ErasureRequest, *, actor: str, now: datetime) -> None:

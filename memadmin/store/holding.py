@@ -66,12 +66,13 @@ class NoticeMissing(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placing:
-    """What a hold says: its kind, on whose word, why, and when somebody looks at it again."""
+    """What a hold says: its kind, on whose word, why, when somebody looks at it again, and the request that it comes from, if any."""
 
     kind: HoldKind
     authority: Authority
     reason: str
     review_on: date
+    request_ref: str = ""
 
 
 @transaction.atomic
@@ -93,6 +94,7 @@ def place(target: Holdable, what: Placing, *, actor: str, now: datetime) -> Hold
         subject_id=subject_id,
         reason=what.reason.strip(),
         review_on=what.review_on,
+        request_ref=what.request_ref,
         placed_by=actor,
         placed_at=now,
     )

@@ -172,7 +172,7 @@ register(
         order=94,
         table="store_hold",
         columns={"subject_id": A, "target_uid": A, "reason": A, "release_reason": A},
-        waived={"uid": OURS, **dict.fromkeys(("placed_by", "notice_by", "released_by"), WHO)},
+        waived={"uid": OURS, "request_ref": OURS, **dict.fromkeys(("placed_by", "notice_by", "released_by"), WHO)},
         item_class=E,
         find=owned("store.holds", Hold, links=("target_uid",), said=("reason", "release_reason"), at="placed_at"),
         searched=("reason", "release_reason"),

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from memadmin.access.actors import actor_of
 from memadmin.audit.models import AuditEntry
-from memadmin.erasure import deadlines, workflow
-from memadmin.erasure.intake import BadReceipt, KeyReused, NobodyMeant, NotForThisKind, NothingWritten
+from memadmin.erasure import deadlines, intake, workflow
+from memadmin.erasure.intake import BadReceipt, KeyReused, NobodyMeant, NotForThisKind, NothingWritten, TooMany
 from memadmin.erasure.look_alikes import candidates, says_whom, skeleton
 from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Profile, Status
 from memadmin.erasure.moves import WrongState
@@ -295,3 +295,27 @@ def test_notes_stand_apart_and_say_something():
     workflow.add_note(request, "Called back on Monday", actor=actor_of(officer()), now=NOON)
 
     assert [note.text for note in request.notes.all()] == ["Called back on Monday"]
+
+
+@pytest.mark.django_db
+class TestLimits:
+    def test_31_aliases_that_lead_back_to_each_other_count_once_and_ten_thousand_are_refused(self):
+        store(make_container(), a_memory())
+
+        request = opened(aliases=["A", "B", "A", "B"])
+
+        assert sorted(row.user_id for row in request.subjects.filter(origin="alias")) == ["A", "B"]
+        with pytest.raises(TooMany, match="10,000 are more than one request may name: 50"):
+            opened(aliases=[f"alias {number}" for number in range(10_000)])
+
+    def test_a_mass_of_requests_is_looked_at_before_more_is_taken_in(self, monkeypatch):
+        monkeypatch.setattr(intake, "MOST_WAITING", 2)
+        store(make_container(), a_memory())
+        first = opened(key="k")
+        opened()
+
+        with pytest.raises(TooMany, match="Go on with these"):
+            opened()
+        assert opened(key="k") == first
+        discovered(first)
+        assert opened().number == 3

@@ -12,7 +12,7 @@ from django.db import transaction
 
 from memadmin.audit import checkpoints, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import backups, ledger, notices
+from memadmin.erasure import backups, freezing, ledger, notices
 from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.contents import Executed, PlaceResult
 from memadmin.erasure.certificates.issuing import issue
@@ -50,6 +50,7 @@ def close(request: ErasureRequest, manifest: Manifest, *, actor: str, now: datet
     physical.forget(table.name for table in tables() if table.name.startswith(OWN_TABLES))
     with transaction.atomic():
         move(request, Status.COMPLETED, now=now, completed_at=now, purged_at=now, outcome_code=certificate.level)
+        freezing.lift(request, actor=actor, now=now)
         log.append(Action.ERASURE_COMPLETED, actor=actor, target=target_of(request), at=now, reason_code=certificate.level)
     checkpoints.write(actor=actor, now=now)
 

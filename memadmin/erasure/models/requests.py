@@ -26,6 +26,11 @@ class Kind(models.TextChoices):
         return self not in {Kind.RECTIFY, Kind.RESTRICT, Kind.ACCESS}
 
     @property
+    def is_taken_in(self) -> bool:
+        """Whether people or applications ask for it. What is past a hard limit is gathered by the clock alone."""
+        return self is not Kind.STORAGE_LIMIT
+
+    @property
     def is_about_people(self) -> bool:
         """Whether it takes users, ticked one by one, rather than single items."""
         return self in {Kind.SUBJECT, Kind.RECTIFY, Kind.RESTRICT, Kind.ACCESS}
@@ -161,6 +166,11 @@ class ErasureRequest(models.Model):
 
     def __str__(self) -> str:
         return f"request {self.number}"
+
+    @property
+    def target(self) -> str:
+        """How the audit log, holds and suppressions name it."""
+        return f"erasure/{self.uid}"
 
 
 class Origin(models.TextChoices):

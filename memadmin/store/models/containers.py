@@ -31,6 +31,9 @@ class Container(models.Model):
     removes_unattributed = models.BooleanField(default=False)  # working memories that name no session, user or agent
     policy_state = models.CharField(max_length=16, choices=PolicyState, default=PolicyState.NEVER_SET)
     archive_days = models.PositiveIntegerField(null=True, default=30)  # null: evicted memories are deleted at once
+    hard_limit_days = models.PositiveIntegerField(
+        null=True
+    )  # what is older is put before people to be erased, pins included; null: nothing is
     revision = models.PositiveIntegerField(default=1)
     created_at = models.DateTimeField(null=True)
     last_updated_at = models.DateTimeField(null=True)
@@ -50,6 +53,9 @@ class Container(models.Model):
                 name="container_summarises_from_two",
             ),
             models.CheckConstraint(condition=Q(archive_days__isnull=True) | Q(archive_days__gte=1), name="container_archive_days_positive"),
+            models.CheckConstraint(
+                condition=Q(hard_limit_days__isnull=True) | Q(hard_limit_days__gte=1), name="container_hard_limit_positive"
+            ),
         ]
 
     def __str__(self) -> str:

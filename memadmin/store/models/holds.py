@@ -31,7 +31,8 @@ class Authority(models.TextChoices):
     ACCURACY_CONTESTED = "accuracy_contested", "the person says that it is wrong, and this is being checked"
     UNLAWFUL_BUT_KEPT = "unlawful_but_kept", "the person asked for restriction in place of erasure"
     OBJECTION_PENDING = "objection_pending", "the person objected, and this is being weighed"
-    REQUEST_PENDING = "request_pending", "an erasure request is being looked at"
+    REQUEST_PENDING = "request_pending", "a request of the person is being looked at"
+    RESTRICTION_ASKED = "restriction_asked", "the person asked that it is not used"
 
 
 class Hold(models.Model):
@@ -48,6 +49,7 @@ class Hold(models.Model):
     target_uid = models.UUIDField()
     authority = models.CharField(max_length=32, choices=Authority)
     reason = models.TextField()
+    request_ref = models.CharField(max_length=100, blank=True, default="")  # the request that brought it, as the audit log names it
     placed_by = models.CharField(max_length=100)
     placed_at = models.DateTimeField()
     review_on = models.DateField()
