@@ -7,6 +7,7 @@ class Right(TextChoices):
     """The label completes the sentence "you need the right to …"."""
 
     CONTAINER_VIEW = "container.view", "see containers"
+    CONTAINER_LIMIT = "container.limit", "set after how many days nothing of a container may be kept"
     SUBJECT_VIEW = "subject.view", "see the list of users"
     MEMORY_VIEW = "memory.view", "see which memories a user has"
     MEMORY_READ_TEXT = "memory.read_text", "read the text of memories and sessions"

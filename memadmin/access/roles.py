@@ -35,6 +35,7 @@ RIGHTS: dict[Role, frozenset[Right]] = {
     | {
         Right.MEMORY_READ_TEXT,
         Right.MEMORY_DELETE,
+        Right.CONTAINER_LIMIT,
         Right.ERASURE_VIEW,
         Right.ERASURE_INTAKE,
         Right.ERASURE_REVIEW,

@@ -19,7 +19,7 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.erasure import asking, closure, deltas, manifests
 from memadmin.erasure.intake import target_of
-from memadmin.erasure.models import ErasureRequest, Manifest, Status
+from memadmin.erasure.models import ErasureRequest, Kind, Manifest, Status
 from memadmin.erasure.moves import move
 from memadmin.erasure.refusals import audited
 from memadmin.erasure.scope import RequestScope, scope_of
@@ -162,7 +162,7 @@ def _mixed(manifest: Manifest, scope: RequestScope, at: At) -> At:
 
 
 def _mentions(manifest: Manifest, scope: RequestScope, at: At) -> At:
-    searched = asking.searched_places()
+    searched = asking.searched_places() if manifest.request.kind != Kind.STORAGE_LIMIT else []  # an age says nothing about other people
     if at.place >= len(searched):
         return At("finish")
     after = asking.add_mentions(manifest, searched[at.place], at.after or 0)

@@ -16,6 +16,7 @@ from memadmin.jobs.parts import do_part
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
 
 NOTICES = "erasure.notices"
+from memadmin.erasure import gathering
 
 
 @job(discovery.DISCOVER, on_failed=discovery.failed)
@@ -111,3 +112,10 @@ def monthly_drill(job: JobView, *, now: datetime) -> Step:
     """Begin a drill, where the settings say so and nothing is in its way."""
     drills.start_monthly(now=now)
     return Step(finished=True, done=1, total=1)
+
+
+@scheduled(gathering.GATHER, default_cron="30 4 * * *")
+@job(gathering.GATHER)
+def gather(job: JobView, *, now: datetime) -> Step:
+    """What is past the hard limit of one container."""
+    return gathering.step(job, now=now)

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
 from memadmin.erasure import ending, rechecking
+from memadmin.erasure.gathering import GATHER
 from memadmin.jobs import schedules
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.registry import CRONS
@@ -33,6 +34,7 @@ SCHEDULES = {
     ending.DAILY: "Closing of erasures",
     rechecking.NIGHTLY: "Looking for erased users",
     rechecking.WEEKLY: "Looking for erased ids and texts",
+    GATHER: "Nightly gathering of what is past hard limits",
 }
 
 

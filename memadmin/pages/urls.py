@@ -51,6 +51,7 @@ from memadmin.pages.erasure import detail as erasure_detail
 from memadmin.pages.erasure import drills as erasure_drills
 from memadmin.pages.erasure import executing as erasure_executing
 from memadmin.pages.erasure import exports as erasure_exports
+from memadmin.pages.erasure import hard_limit
 from memadmin.pages.erasure import inbox as erasure_inbox
 from memadmin.pages.erasure import intake as erasure_intake
 from memadmin.pages.erasure import items as erasure_items
@@ -67,6 +68,8 @@ urlpatterns = [
     path("containers/", containers.container_list, name="container-list"),
     path("containers/<uuid:uid>/users/", containers.user_list, name="user-list"),
     path("containers/<uuid:uid>/at-risk/", at_risk.container_at_risk, name="container-at-risk"),
+    path("containers/<uuid:uid>/hard-limit/", hard_limit.container_hard_limit, name="container-hard-limit"),
+    path("containers/<uuid:uid>/hard-limit/set/", hard_limit.container_hard_limit_set, name="container-hard-limit-set"),
     path("containers/<uuid:uid>/figures/", measures.container_measures, name="container-measures"),
     path("containers/<uuid:uid>/export/", exports.container_export, name="container-export"),
     path("containers/<uuid:uid>/export/download/", exports.container_download, name="container-download"),

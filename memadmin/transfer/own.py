@@ -12,6 +12,7 @@ from datetime import MINYEAR, UTC, date, datetime
 from typing import Any
 from uuid import UUID
 
+from memadmin.store.hard_limits import InvalidLimit, checked
 from memadmin.store.intake import (
     Incoming,
     IncomingArchived,
@@ -55,6 +56,7 @@ def write_time(time: datetime | None) -> str | None:
 
 def container_record(container: Container) -> dict[str, Any]:
     names = ("name", "external_id", *CONTAINER_TEXTS, *CONTAINER_JSON, *CONTAINER_FLAGS, "archive_days", "summarise_from", "policy_state")
+    names = ("name", "external_id", *CONTAINER_TEXTS, *CONTAINER_JSON, *CONTAINER_FLAGS, "archive_days", "hard_limit_days", "policy_state")
     times = {name: write_time(getattr(container, name)) for name in CONTAINER_TIMES}
     return {"type": "container", "uid": str(container.uid), **{name: getattr(container, name) for name in names}, **times}
 
@@ -114,6 +116,9 @@ def read_container(record: Record) -> FoundContainer:
         details["archive_days"] = _number(record["archive_days"], "archive_days", least=1, most=LONGEST_KEEPING)
     if "summarise_from" in record:
         details["summarise_from"] = _number(record["summarise_from"], "summarise_from", least=2, most=12)
+        details["archive_days"] = _keeping(record["archive_days"])
+    if "hard_limit_days" in record:
+        details["hard_limit_days"] = _hard_limit(record["hard_limit_days"])
     for name in CONTAINER_TIMES:
         if read := _time(record.get(name), field=name):
             details[name] = read.at
@@ -126,6 +131,13 @@ def _number(value: object, field: str, *, least: int, most: int) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most):
         raise Refused("out_of_range", f"null or a number from {least} to {most} is needed here", field=field)
     return value
+
+
+def _hard_limit(days: object) -> int | None:
+    try:
+        return checked(days)
+    except InvalidLimit as error:
+        raise Refused("out_of_range", str(error), field="hard_limit_days") from None
 
 
 def read_policy(record: Record) -> FoundPolicy | None:

@@ -32,6 +32,7 @@ def make_full_container():
         orphan_baseline_at=NOON,
         archive_days=None,
         summarise_from=4,
+        hard_limit_days=4_000,
     )
     policy = parse_policy({"retention": {"sessions": {"retention_days": 90, "max_count": None}}})
     policies.save_draft(container, policy, actor=ACTOR, now=NOON)

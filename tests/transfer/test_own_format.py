@@ -243,6 +243,7 @@ def test_a_uid_that_belongs_to_somebody_else_is_refused_and_costs_no_other(tmp_p
         ({"type": "container", "name": ""}, "missing", "name"),
         ({"type": "container", "name": "x", "archive_days": 0}, "out_of_range", "archive_days"),
         ({"type": "container", "name": "x", "summarise_from": 1}, "out_of_range", "summarise_from"),
+        ({"type": "container", "name": "x", "hard_limit_days": 1.5}, "out_of_range", "hard_limit_days"),
         ({"type": "container", "name": "x", "sessions_enabled": 1}, "not_a_flag", "sessions_enabled"),
         ({"type": "policy", "document": 5}, "not_an_object", "document"),
         (

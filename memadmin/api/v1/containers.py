@@ -17,6 +17,7 @@ from memadmin.api.v1 import inputs, paging, rendering, shapes
 from memadmin.api.v1.base import ApiView, container_of, principal_of, valid, whole_container
 from memadmin.api.v1.streams import NdJson
 from memadmin.store import policies
+from memadmin.store.hard_limits import set_limit
 from memadmin.store.models import Container, PolicyStatus, PolicyVersion, Subject
 from memadmin.transfer.exporting import export_containers, export_user
 
@@ -44,6 +45,19 @@ class OneContainer(ApiView):
     def get(self, request: Request, cid: str) -> Response:
         """Read one container, by its id or its uid."""
         container = container_of(request, cid)
+        return Response(rendering.container(container, policies.published(container)))
+
+
+class HardLimit(ApiView):
+    scopes = {"PUT": Scope.POLICY_WRITE}
+
+    @extend_schema(request=inputs.HardLimit, responses=shapes.ContainerShape)
+    def put(self, request: Request, cid: str) -> Response:
+        """Say after how many days nothing of a container may be kept. What is older is gathered into a request for erasure at night,
+        which people review and approve; no run looks at it. Needs all access.
+        """
+        container, given = whole_container(request, cid), valid(inputs.HardLimit, request.data)
+        set_limit(container, given["days"], actor=principal_of(request).actor, now=self.now)
         return Response(rendering.container(container, policies.published(container)))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from rest_framework import serializers
 
 from memadmin.outbound import addresses
+from memadmin.store.hard_limits import LONGEST
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.models import HistoryAction
 from memadmin.transfer.decoding import LONGEST_TEXT
@@ -37,6 +38,15 @@ class Number(serializers.FloatField):
         if isinstance(data, bool):
             self.fail("invalid")
         return super().to_internal_value(data)
+
+
+class Whole(serializers.IntegerField):
+    """A number of JSON: no text, no true, no 1.5."""
+
+    def to_internal_value(self, data: Any) -> int:
+        if isinstance(data, bool) or not isinstance(data, int):
+            self.fail("invalid")
+        return int(super().to_internal_value(data))
 
 
 class Time(serializers.DateTimeField):
@@ -150,6 +160,12 @@ class PolicyToTry(Input):
 
 class NewRun(Input):
     policy = serializers.DictField(required=False, allow_null=True)
+
+
+class HardLimit(Input):
+    """`days`: nothing is to be kept for longer; null: there is no hard limit."""
+
+    days = Whole(min_value=1, max_value=LONGEST, allow_null=True)
 
 
 class NewDraft(Input):

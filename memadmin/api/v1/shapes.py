@@ -135,6 +135,7 @@ class ContainerShape(serializers.Serializer[Any]):
     history_enabled = serializers.BooleanField()
     archive_days = serializers.IntegerField(allow_null=True)
     summarise_from = serializers.IntegerField(allow_null=True)
+    hard_limit_days = serializers.IntegerField(allow_null=True)
     created_at = Moment()
     revision = serializers.IntegerField()
 

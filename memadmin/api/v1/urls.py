@@ -37,6 +37,7 @@ urlpatterns = [
     path(f"{BASE}/schema", schema.Schema.as_view()),
     path(f"{BASE}/containers", containers.Containers.as_view()),
     path(ONE, containers.OneContainer.as_view()),
+    path(f"{ONE}/hard-limit", containers.HardLimit.as_view()),
     path(f"{ONE}/users", containers.Users.as_view()),
     path(f"{ONE}/export", containers.Export.as_view()),
     path(f"{ONE}/memories", memories.Memories.as_view()),

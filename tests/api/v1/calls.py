@@ -25,6 +25,9 @@ class Caller:
     def get(self, path: str, **headers: str) -> HttpResponse:
         return self.call("GET", path, **headers)
 
+    def put(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
+        return self.call("PUT", path, body, **headers)
+
     def post(self, path: str, body: Any = None, **headers: str) -> HttpResponse:
         return self.call("POST", path, body, **headers)
 

@@ -1,5 +1,6 @@
 import pytest
 
+from memadmin.access.scopes import Scope
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle.models import Run
@@ -118,3 +119,18 @@ def test_containers_and_users_are_listed_by_key(api, container):
     assert [(user["user_id"], user["long_term"], user["sessions"]) for user in users] == [("Bob", 0, 1), ("ann", 6, 0), ("zoe", 1, 0)]
     assert [user["user_id"] for user in said(api.get(f"{ONE}/users?user_id=ann"))["items"]] == ["ann"]
     assert said(api.get(ONE))["name"] == "pharmacy"
+
+
+def test_the_hard_limit_of_a_container_is_set_and_read_and_needs_scope_and_all_access(api):
+    container = make_container(external_id="c1")
+    path = f"{ONE}/hard-limit"
+
+    assert said(api.put(path, {"days": 400}))["hard_limit_days"] == 400
+    assert said(api.get(ONE))["hard_limit_days"] == 400
+    assert [api.put(path, {"days": bad}).status_code for bad in (0, -1, 1.5, "30", True, 36_501)] == [400] * 6
+    assert api.put(path, {}).status_code == 400
+    assert caller_of("bea", scopes=[Scope.CONTAINER_WRITE], all_access=True).put(path, {"days": None}).status_code == 403
+    assert caller_of("cid").put(path, {"days": None}).status_code == 403
+    container.refresh_from_db()
+    assert container.hard_limit_days == 400
+    assert said(api.put(path, {"days": None}))["hard_limit_days"] is None

@@ -1,0 +1,77 @@
+"""The page of a container's hard limit."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memadmin.access.roles import Role
+from memadmin.erasure import gathering
+from memadmin.store.models import Container
+from tests.factories import a_memory, a_pin, make_container, store
+from tests.people import HTMX, a_browser_of, support
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cora() -> Client:
+    return a_browser_of(Role.COMPLIANCE, login="cora")
+
+
+def address(container: Container, verb: str = "") -> str:
+    return reverse(f"pages:container-hard-limit{verb}", args=[container.uid])
+
+
+def test_a_compliance_officer_sets_and_takes_back_the_limit(cora: Client):
+    container = make_container()
+
+    answer = cora.post(address(container, "-set"), {"limit": "days", "days": "400"})
+
+    assert answer.status_code == 302
+    assert Container.objects.get().hard_limit_days == 400
+    cora.post(address(container, "-set"), {"limit": "none", "days": "400"})
+    assert Container.objects.get().hard_limit_days is None
+
+
+@pytest.mark.parametrize("days", ["", "0", "-1", "1.5", "1e9", "40000", "x"])
+def test_what_is_no_number_of_days_is_said_beside_the_field_and_changes_nothing(cora: Client, days: str):
+    container = make_container(hard_limit_days=7)
+
+    answer = cora.post(address(container, "-set"), {"limit": "days", "days": days})
+
+    assert answer.status_code == 422
+    assert "is-invalid" in answer.content.decode()
+    assert Container.objects.get().hard_limit_days == 7
+
+
+def test_it_shows_what_is_past_the_limit_the_pinned_ones_and_the_request(cora: Client):
+    container = make_container(hard_limit_days=30)
+    store(container, a_memory("old and pinned", days_old=4_000, pin=a_pin()), a_memory("old", days_old=4_000))
+    request = gathering.gather(container, now=timezone.now())
+
+    page = cora.get(address(container)).content.decode()
+    pinned = cora.get(address(container), {"type": "long-term", "pinned": "yes"}, headers=HTMX).content.decode()
+
+    assert request is not None
+    assert f"Request {request.number}" in page
+    assert page.count("tone-blue") == pinned.count("tone-blue") == 1
+    assert "Gathered tonight" in page
+
+
+def test_who_lacks_the_right_sees_or_sets_nothing():
+    container = make_container()
+    auditor = a_browser_of(Role.AUDITOR, login="ada")
+
+    assert support().get(address(container)).status_code == 403
+    assert auditor.get(address(container)).status_code == 200
+    assert auditor.post(address(container, "-set"), {"limit": "days", "days": "1"}).status_code == 403
+    assert Container.objects.get().hard_limit_days is None
+
+
+def test_another_persons_container_is_not_there_and_a_get_sets_nothing(cora: Client):
+    ours, theirs = make_container("ours"), make_container("theirs")
+    outsider = a_browser_of(Role.COMPLIANCE, login="otto", containers=[ours])
+
+    assert outsider.post(address(theirs, "-set"), {"limit": "days", "days": "1"}).status_code == 404
+    assert cora.get(address(ours, "-set")).status_code == 405
