@@ -14,7 +14,7 @@ from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers
-from memadmin.erasure import approving, intake
+from memadmin.erasure import approving, intake, naming
 from memadmin.erasure.approving import Word
 from memadmin.erasure.intake import Opening
 from memadmin.erasure.look_alikes import candidates, says_whom
@@ -22,15 +22,21 @@ from memadmin.erasure.models import Channel, ErasureRequest, Ground, Kind, Origi
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.visibility import visible_requests
 
-KINDS = [kind.value for kind in Kind if kind.is_about_people]
+KINDS = [kind.value for kind in Kind if kind.is_taken_in]
 
 
 def add_verbs(verbs: Any) -> None:
     """Add the three verbs to the command's parsers."""
-    opening = verbs.add_parser("open", help="take in a request about a user; ids that look alike are left to be ticked on its page")
-    opening.add_argument("--user", required=True, help="the id by which the agent knows the person, exactly")
+    opening = verbs.add_parser(
+        "open", help="take in a request about a user, single items or a topic; look-alike ids are ticked on its page"
+    )
+    about = opening.add_mutually_exclusive_group(required=True)
+    about.add_argument("--user", help="the id by which the agent knows the person, exactly")
+    about.add_argument("--item", nargs="+", metavar="TYPE/UID", help="sessions/UID, working/UID or long-term/UID")
+    about.add_argument("--topic", metavar="WORDS", help="what has these words now, in one --container, becomes a fixed list")
     opening.add_argument("--container", nargs="+", metavar="NAME", help="only in these containers; without it in all that you see")
-    opening.add_argument("--kind", choices=KINDS, default=Kind.SUBJECT.value)
+    opening.add_argument("--kind", choices=KINDS, help="without it: erase_subject for --user, erase_topic for the others")
+    opening.add_argument("--freeze", action="store_true", help="restrict the user until the request has ended")
     opening.add_argument("--ground", choices=Ground.values, default=Ground.CONSENT_WITHDRAWN.value)
     opening.add_argument("--profile", choices=Profile.values, default=Profile.GDPR.value, help="whose deadlines count")
     opening.add_argument("--key", default="", help="the same key twice is one request")
@@ -64,7 +70,17 @@ def open_request(options: dict[str, Any]) -> dict[str, Any]:
         unknown=unknown,
         key=options["key"],
     )
+    person = _person(options, Right.ERASURE_INTAKE)
     try:
+        opening = Opening(
+            kind=Kind(options["kind"] or (Kind.TOPIC if options["user"] is None else Kind.SUBJECT)),
+            ground=Ground(options["ground"]),
+            profile=Profile(options["profile"]),
+            channel=Channel.COMMAND,
+            freeze=options["freeze"],
+            key=options["key"],
+            **_named(person, options),
+        )
         return said(intake.open_request(opening, actor=actor_of(person), now=timezone.now()))
     except Refusal as refusal:
         raise CommandError(str(refusal)) from refusal
@@ -107,6 +123,20 @@ def line_of(one: dict[str, Any]) -> str:
     waits = "".join(f", {one[name]:,} {name.replace('_', ' ')}" for name in ("to_tick", "to_decide") if one[name])
     digest = f"\n  digest {one['digest']}" if one["digest"] else ""
     return f"Request {one['number']}: {one['kind']}, {one['state']}, due {one['due_on']}, {one['things']:,} things{waits}{digest}"
+
+
+def _named(person: Person, options: dict[str, Any]) -> dict[str, Any]:
+    """Return whom or what the options name, as `Opening` takes it. Raises Refusal."""
+    if options["item"]:
+        return {"things": naming.things_named(person, options["item"])}
+    if options["topic"] is not None:
+        seen = visible_containers(person).filter(name__in=options["container"] or [])
+        if len(seen) != 1:
+            raise CommandError("Name the one --container in which the words of the topic are looked for.")
+        return {"things": naming.things_about(person, options["topic"], seen.get())}
+    found, unknown = _meant(person, options["user"], options["container"])
+    ticked = [each for each in found if each.origin == Origin.GIVEN]
+    return {"ticked": ticked, "others": [(each, None) for each in found if each.origin != Origin.GIVEN], "unknown": unknown}
 
 
 def _meant(person: Person, user_id: str, names: list[str] | None) -> tuple[list[Any], list[str]]:

@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from memadmin.erasure.models import ErasureRequest, Status
 from tests.erasure.workflow import officer, submitted
-from tests.factories import NOON, a_memory, days, make_container, store
+from tests.factories import NOON, a_memory, days, make_container, make_memory, store
 from tests.people import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -54,3 +54,41 @@ def test_a_wrong_password_and_a_wildcard_are_refused(shell: Any):
     with pytest.raises(CommandError, match="no wildcards"):
         shell("open", "--user", "*", "--as", "cora", "--password-stdin")
     assert shell("show") == {"requests": []}
+
+
+def test_single_items_and_a_topic_are_taken_in(shell: Any):
+    memory = make_memory(make_container("c1"), "likes tea")
+    officer()
+    who = ("--as", "cora", "--password-stdin")
+
+    one = shell("open", "--item", f"long-term/{memory.uid}", "--kind", "erase_memory", *who)
+    again = shell("open", "--item", f"long-term/{memory.uid}", "--kind", "erase_memory", "--key", "k", *who)
+    same = shell("open", "--item", f"long-term/{memory.uid}", "--kind", "erase_memory", "--key", "k", *who)
+    topic = shell("open", "--topic", "TEA", "--container", "c1", *who)
+
+    assert (one["kind"], topic["kind"]) == ("erase_memory", "erase_topic")
+    assert again["number"] == same["number"]
+    assert ErasureRequest.objects.get(number=topic["number"]).items.get().item_uid == memory.uid
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--item", "long-term/x"], "names no item"),
+        (["--item", "history/00000000-0000-0000-0000-000000000000"], "names no item"),
+        (["--item", "sessions/00000000-0000-0000-0000-000000000000"], "no session"),
+        (["--topic", "te", "--container", "c1"], "3 characters"),
+        (["--topic", "tea"], "Name the one --container"),
+        (["--topic", "nowhere said", "--container", "c1"], "no such item"),
+        (["--user", "ann", "--kind", "erase_memory"], "name items, not users|Say what this is about"),
+        (["--user", "ann", "--item", "sessions/x"], "not allowed with"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_words(shell: Any, arguments: list[str], words: str):
+    make_memory(make_container("c1"))
+    officer()
+
+    with pytest.raises(CommandError, match=words):
+        shell("open", *arguments, "--as", "cora", "--password-stdin")
+
+    assert not ErasureRequest.objects.exists()

@@ -15,9 +15,9 @@ from memadmin.erasure.models.manifests import LocationAnswer
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.store import locations
-from memadmin.store.models import LongTermMemory
+from memadmin.store.models import LongTermMemory, Session
 from tests.erasure.workflow import opened
-from tests.factories import a_memory, make_container, store, subject_of
+from tests.factories import a_memory, a_message, a_session, make_container, store, subject_of
 from tests.people import HTMX, PASSWORD, a_browser_of, make_person
 
 pytestmark = pytest.mark.django_db
@@ -152,7 +152,7 @@ def test_an_administrator_approves_by_numbers_and_sees_no_id(cora: Client):
 def test_F93_look_alikes_are_shown_before_anything_is_taken_in(cora: Client):
     store(make_container(), a_memory(user_id="Alice"), a_memory(user_id="alice"), a_memory(user_id="alıce"), a_memory(user_id="bob"))
 
-    page = cora.get(reverse("pages:erasure-new"), {"user_id": "alice"}).content.decode()
+    page = cora.post(reverse("pages:erasure-find"), {"user_id": "alice"}).content.decode()
 
     assert page.count("looks like it") == 2
     assert page.count(" checked") == 1
@@ -172,7 +172,7 @@ def test_C02_F97_59_any_id_can_be_taken_in(cora: Client, user_id: str):
 
 @pytest.mark.parametrize("user_id", ["*", "%", "   "])
 def test_F03_a_wildcard_is_refused_in_words(cora: Client, user_id: str):
-    answer = cora.get(reverse("pages:erasure-new"), {"user_id": user_id})
+    answer = cora.post(reverse("pages:erasure-find"), {"user_id": user_id})
 
     assert answer.status_code == 422
     assert "no wildcards" in answer.content.decode()
@@ -240,3 +240,69 @@ def test_a_person_with_very_much_opens_with_at_most_12_queries(cora: Client, dja
         page = cora.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
 
     assert "500,000" in page
+
+
+def test_an_id_that_is_looked_for_stands_in_no_address(cora: Client):
+    store(make_container(), a_memory(user_id="annika-77"))
+    subject = subject_of(LongTermMemory.objects.get().container, "annika-77")
+
+    found = cora.post(reverse("pages:erasure-find"), {"user_id": "annika-77"}).content.decode()
+    linked = cora.get(reverse("pages:erasure-new"), {"user": str(subject.uid)}).content.decode()
+
+    assert "exactly this id" in found
+    assert "exactly this id" in linked
+    assert cora.get(reverse("pages:erasure-find")).status_code == 405
+
+
+def test_a_topic_is_listed_to_be_ticked_and_what_is_not_ticked_is_not_taken(cora: Client):
+    container = make_container()
+    store(container, a_memory("likes green tea"), a_memory("hates TEA"), a_memory("drinks mate"))
+    green = LongTermMemory.objects.get(text="likes green tea")
+
+    page = cora.post(reverse("pages:erasure-topic"), {"container": str(container.uid), "words": "tea"}).content.decode()
+    cora.post(reverse("pages:erasure-open"), {**DETAILS, "kind": "erase_topic", "item": f"long-term/{green.uid}"})
+
+    assert page.count('name="item"') == 2
+    assert [item.item_uid for item in ErasureRequest.objects.get().items.all()] == [green.uid]
+
+
+def test_a_topic_that_nothing_has_or_that_is_too_short_is_told(cora: Client):
+    container = make_container()
+
+    answers = [cora.post(reverse("pages:erasure-topic"), {"container": str(container.uid), "words": words}) for words in ("tea", "t", "")]
+
+    assert [answer.status_code for answer in answers] == [422, 422, 422]
+    assert "Nothing has these words" in answers[0].content.decode()
+
+
+def test_pages_lead_to_the_intake_only_who_has_the_right(cora: Client):
+    container = make_container()
+    store(container, a_memory(), a_session(), a_message())
+    memory, session, subject = LongTermMemory.objects.get(), Session.objects.get(), subject_of(container)
+    pages = [
+        reverse("pages:memory-detail", args=[memory.uid]),
+        reverse("pages:session-detail", args=[session.uid]),
+        reverse("pages:user-memories", args=[subject.uid]),
+    ]
+    sam = a_browser_of(Role.SUPPORT)
+
+    assert [cora.get(page).content.decode().count("Erase on request") > 0 for page in pages] == [True] * 3
+    assert [sam.get(page).content.decode().count("Erase on request") for page in pages] == [0] * 3
+
+
+def test_an_item_that_has_gone_is_told_in_words(cora: Client):
+    make_container()
+    name = "sessions/00000000-0000-0000-0000-000000000000"
+
+    answer = cora.get(reverse("pages:erasure-new"), {"item": name})
+
+    assert answer.status_code == 422
+    assert "There is no session" in answer.content.decode()
+
+
+def test_the_users_can_be_restricted_on_receipt(cora: Client):
+    store(make_container(), a_memory())
+
+    taken_in(cora, freeze="on")
+
+    assert LongTermMemory.objects.get().restricted

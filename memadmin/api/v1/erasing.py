@@ -9,31 +9,68 @@ from rest_framework import exceptions, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from memadmin.access.principals import Principal
+from memadmin.access.principals import Principal, may_use
 from memadmin.access.scopes import Scope
 from memadmin.access.visibility import visible_containers
+from memadmin.api.opensearch.reach import find_container
 from memadmin.api.v1.base import ApiView, check_all_access, principal_of, valid
 from memadmin.api.v1.idempotency import Done, answer_once
-from memadmin.api.v1.inputs import Id, Input
+from memadmin.api.v1.inputs import Id, Input, ShortList, Text
 from memadmin.api.v1.problems import Unprocessable
-from memadmin.erasure import intake
-from memadmin.erasure.intake import Opening
+from memadmin.erasure import intake, naming
+from memadmin.erasure.intake import Opening, Thing
 from memadmin.erasure.look_alikes import candidates, says_whom
 from memadmin.erasure.models import Channel, ErasureRequest, Ground, IdentityLevel, Kind, Origin, Profile
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.visibility import visible_requests
+from memadmin.store.models import ItemType, Subject
+from memadmin.store.text import clean
 
-KINDS = [(kind.value, kind.label) for kind in Kind if kind.is_about_people]
+KINDS = [(kind.value, kind.label) for kind in Kind if kind.is_taken_in]
+ITEM_TYPES = {"session": ItemType.SESSION, "message": ItemType.WORKING, "memory": ItemType.LONG_TERM}
+
+
+class NamedItem(Input):
+    type = serializers.ChoiceField(list(ITEM_TYPES))
+    uid = serializers.UUIDField()
+
+
+class Topic(Input):
+    """Words, looked for now in a container, or in what is of one user in it. What has them is the list; nothing is added to it later."""
+
+    words = Text(longest=500)
+    container = Id()
+    user_id = Id(required=False, allow_blank=True)
 
 
 class NewErasureRequest(Input):
-    """`user_id` is compared whole, in all containers of the token. `vouched`: the application has identified the person itself."""
+    """About a person `user_id`, compared whole in all containers of the token; about single things `items`, by uid, or a `topic`.
 
-    user_id = Id()
+    `vouched`: the application has identified the person itself. `freeze`: restrict the users until the request has ended. `aliases`: names
+    to look for in other people's items. `received_on`: the day on which the person asked, where that was earlier.
+    """
+
     kind = serializers.ChoiceField(KINDS, default=Kind.SUBJECT.value)
+    user_id = Id(required=False)
+    items = ShortList(child=NamedItem(), required=False, min_length=1, max_length=intake.MOST_ITEMS)
+    topic = Topic(required=False)
     ground = serializers.ChoiceField(Ground.choices, default=Ground.CONSENT_WITHDRAWN.value)
     profile = serializers.ChoiceField(Profile.choices, default=Profile.GDPR.value)
     vouched = serializers.BooleanField(default=False)
+    freeze = serializers.BooleanField(default=False)
+    aliases = ShortList(child=Id(), default=list, max_length=intake.MOST_ALIASES)
+    received_on = serializers.DateField(required=False, allow_null=True)
+
+    def validate(self, given: dict[str, Any]) -> dict[str, Any]:
+        wanted = ("user_id",) if Kind(given["kind"]).is_about_people else ("items", "topic") if given["kind"] == Kind.TOPIC else ("items",)
+        others = {"user_id", "items", "topic"} & given.keys() - set(wanted)
+        if others:
+            raise serializers.ValidationError({min(others): [f"A request to {Kind(given['kind']).label} names {' or '.join(wanted)}."]})
+        if len(set(wanted) & given.keys()) != 1:
+            raise serializers.ValidationError(
+                {wanted[0]: [f"Give {' or '.join(wanted)}: a request to {Kind(given['kind']).label} needs it."]}
+            )
+        return given
 
 
 class ErasureRequestShape(serializers.Serializer[Any]):
@@ -46,6 +83,7 @@ class ErasureRequestShape(serializers.Serializer[Any]):
     due_on = serializers.DateField()
     verified = serializers.BooleanField()
     users = serializers.IntegerField()
+    items = serializers.IntegerField()
     look_alikes = serializers.IntegerField()
 
 
@@ -54,7 +92,9 @@ class ErasureRequests(ApiView):
 
     @extend_schema(request=NewErasureRequest, responses={201: ErasureRequestShape})
     def post(self, request: Request) -> Response:
-        """Take in a request about a user. Nothing is erased before people have reviewed and approved it. Needs all access."""
+        """Take in a request about a user, single items or a topic. Nothing is erased before people have reviewed and approved it.
+        Needs all access.
+        """
         check_all_access(request)
         given = valid(NewErasureRequest, request.data)
         principal = principal_of(request)
@@ -97,22 +137,46 @@ def shown(found: ErasureRequest) -> dict[str, Any]:
         "due_on": found.due_on.isoformat(),
         "verified": found.identity_level is not None,
         "users": named.filter(ticked=True).count(),
+        "items": found.items.count(),
         "look_alikes": named.filter(ticked=None).count(),
     }
 
 
 def _opening(principal: Principal, given: dict[str, Any]) -> Opening:
-    if not says_whom(given["user_id"]):
-        raise exceptions.ValidationError({"user_id": ["This names nobody: ids are compared whole, and there are no wildcards."]})
-    found = candidates(given["user_id"], list(visible_containers(principal).values_list("pk", flat=True)))
-    ticked = [each for each in found if each.origin == Origin.GIVEN]
+    """Return what the request says. Raises Refusal for what names nothing that the token may see."""
+    named = _people(principal, given["user_id"]) if "user_id" in given else {"things": _things(principal, given)}
     return Opening(
         kind=Kind(given["kind"]),
         ground=Ground(given["ground"]),
         profile=Profile(given["profile"]),
         channel=Channel.API,
         identity=IdentityLevel.APPLICATION if given["vouched"] else None,
-        ticked=ticked,
-        others=[(each, None) for each in found if each.origin != Origin.GIVEN],
-        unknown=[] if ticked else [given["user_id"]],
+        aliases=tuple(dict.fromkeys(given["aliases"])),
+        received_on=given.get("received_on"),
+        freeze=given["freeze"],
+        **named,
     )
+
+
+def _people(principal: Principal, user_id: str) -> dict[str, Any]:
+    if not says_whom(user_id):
+        raise exceptions.ValidationError({"user_id": ["This names nobody: ids are compared whole, and there are no wildcards."]})
+    found = candidates(user_id, list(visible_containers(principal).values_list("pk", flat=True)))
+    ticked = [each for each in found if each.origin == Origin.GIVEN]
+    others = [(each, None) for each in found if each.origin != Origin.GIVEN]
+    return {"ticked": ticked, "others": others, "unknown": [] if ticked else [user_id]}
+
+
+def _things(principal: Principal, given: dict[str, Any]) -> list[Thing]:
+    if "items" in given:
+        return naming.things_named(principal, [f"{ITEM_TYPES[each['type']]}/{each['uid']}" for each in given["items"]])
+    topic = given["topic"]
+    container = find_container(clean(topic["container"]))
+    if container is None or not may_use(principal, container):
+        raise exceptions.ValidationError({"topic": ["There is no such container."]})
+    subject = None
+    if "user_id" in topic:
+        subject = Subject.objects.filter(container=container, user_id=topic["user_id"]).first()
+        if subject is None:
+            raise exceptions.ValidationError({"topic": ["The container has no such user."]})
+    return naming.things_about(principal, topic["words"], container, subject)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -13,20 +14,22 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
-from memadmin.access.visibility import visible_containers, visible_memories, visible_sessions, visible_subjects, visible_working
-from memadmin.erasure import intake, look_alikes
-from memadmin.erasure.intake import Opening, Thing
+from memadmin.access.visibility import visible_containers, visible_subjects
+from memadmin.erasure import intake, look_alikes, naming
+from memadmin.erasure.intake import Opening
 from memadmin.erasure.look_alikes import Candidate, candidates
 from memadmin.erasure.models import Channel, Ground, IdentityLevel, Kind, Origin, Profile
 from memadmin.erasure.moves import Refusal
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store.identity import MAX_ID_LENGTH
-from memadmin.store.models import ItemType
+from memadmin.store.models import Container, ItemType
 from memadmin.store.text import clean
 
 PEOPLE = [(kind.value, kind.label.capitalize()) for kind in Kind if kind.is_about_people]
 ITEMS = [(kind.value, kind.label.capitalize()) for kind in (Kind.SESSION, Kind.MESSAGE, Kind.MEMORY, Kind.TOPIC)]
+ITEM_KINDS = {ItemType.SESSION.value: Kind.SESSION, ItemType.WORKING.value: Kind.MESSAGE, ItemType.LONG_TERM.value: Kind.MEMORY}
+MOST_SHOWN = 500  # items that are ticked one by one
 NOT_VERIFIED = ("", "Not verified yet")
 DATE = forms.DateInput(attrs={"type": "date"})
 NOT_AN_ID = "This names nobody: ids are compared whole, and there are no wildcards. Open such a user's own page to begin from there."
@@ -65,12 +68,21 @@ class IntakeForm(forms.Form):
         widget=forms.Textarea(attrs={"rows": 3}),
         help_text="One on each line: names, e-mail addresses, phone numbers that others may have written about this person.",
     )
+    freeze = forms.BooleanField(
+        required=False,
+        widget=forms.CheckboxInput(attrs={"class": "form-check-input"}),
+        label="Restrict them on receipt",
+        help_text="Until the request has ended nothing of them is recalled, summarised, evicted or changed. For erasing and correcting.",
+    )
     note = forms.CharField(required=False, max_length=intake.LONGEST_NOTE, widget=forms.Textarea(attrs={"rows": 3}))
 
-    def __init__(self, *given: Any, items: bool = False, **details: Any) -> None:
+    def __init__(self, *given: Any, items: Sequence[str] = (), **details: Any) -> None:
         super().__init__(*given, **details)
         if items:
+            fitting = ITEM_KINDS.get(items[0].partition("/")[0]) if len(items) == 1 else None
             self.fields["kind"].choices = ITEMS  # type: ignore[attr-defined]
+            self.fields["kind"].initial = fitting or Kind.TOPIC
+            del self.fields["freeze"]
 
     def opening(self, **named: Any) -> Opening:
         data = self.cleaned_data
@@ -83,32 +95,82 @@ class IntakeForm(forms.Form):
             received_on=data["received_on"],
             identity=data["identity"],
             aliases=tuple(dict.fromkeys(line[:MAX_ID_LENGTH] for line in lines if line)),
+            freeze=data.get("freeze", False),
             note=clean(data["note"]),
             **named,
         )
 
 
+class TopicForm(forms.Form):
+    """Which words, in which container."""
+
+    container = forms.ModelChoiceField(queryset=Container.objects.none(), to_field_name="uid", empty_label=None)
+    words = forms.CharField(max_length=500, help_text="Exactly as they stand in memories, summaries or messages, whatever their case.")
+
+    def __init__(self, person: Person, *given: Any, **details: Any) -> None:
+        super().__init__(*given, **details)
+        self.fields["container"].queryset = visible_containers(person).by_name()  # type: ignore[attr-defined]
+
+
 @require_safe
 @may("erasure.intake")
 def erasure_new(request: PersonRequest) -> HttpResponse:
-    """Look for an id, or begin from a user's, session's or memory's own page."""
-    user_id, found, problem = _asked(request)
-    form = IntakeForm(items=_is_about_items(request))
-    context = {"form": form, "find": FindForm(initial={"user_id": user_id}), "user_id": user_id, "found": found, "problem": problem}
-    context |= {"ticked": {str(each.subject_uid) for each in found if each.origin == Origin.GIVEN}, "things": request.GET.getlist("item")}
-    return render(request, "erasure/new.html", context, status=422 if problem else 200)
+    """Begin with an empty form, or from a user's, session's or memory's own page. No address carries an id from outside."""
+    names, uid = request.GET.getlist("item"), request.GET.get("user", "")
+    problem = ""
+    if names:
+        try:
+            naming.things_named(request.user, names)
+        except Refusal as refusal:
+            names, problem = [], str(refusal)
+    user_id = ""
+    found: list[Candidate] = []
+    if uid and not names:
+        user_id, found, problem = _user(request.user, uid)
+    return _show(request, IntakeForm(items=names), user_id=user_id, found=found, things=names, problem=problem)
+
+
+@require_POST
+@may("erasure.intake")
+def erasure_find(request: PersonRequest) -> HttpResponse:
+    """Look for an id. A POST, so that the id stands in no address and in no log of a server; it changes nothing."""
+    find = FindForm(request.POST)
+    if not find.is_valid():
+        problem = " ".join(error["message"] for error in find.errors.get_json_data()["user_id"])
+        return _show(request, IntakeForm(), problem=problem)
+    user_id = find.cleaned_data["user_id"]
+    found = candidates(user_id, _containers(request.user)) if user_id else []
+    return _show(request, IntakeForm(), user_id=user_id, found=found)
+
+
+@require_POST
+@may("erasure.intake")
+def erasure_topic(request: PersonRequest) -> HttpResponse:
+    """Look for words, and list what has them: the list that is sent on is fixed, the words are not kept. It changes nothing."""
+    topic = TopicForm(request.user, request.POST)
+    if not topic.is_valid():
+        return _show(request, IntakeForm(), topic=topic, problem="Choose a container and give some words.")
+    try:
+        things = naming.things_about(request.user, topic.cleaned_data["words"], topic.cleaned_data["container"])
+    except Refusal as refusal:
+        return _show(request, IntakeForm(), topic=topic, problem=str(refusal))
+    if len(things) > MOST_SHOWN:
+        problem = f"{len(things):,} items have these words, and at most {MOST_SHOWN:,} can be looked through here. Give more of the words."
+        return _show(request, IntakeForm(), topic=topic, problem=problem)
+    names = [f"{thing.item_type}/{thing.uid}" for thing in things]
+    return _show(request, IntakeForm(items=names), topic=topic, things=names, problem="" if names else "Nothing has these words.")
 
 
 @require_POST
 @may("erasure.intake")
 def erasure_open(request: PersonRequest) -> HttpResponse:
     """Take the request in: the users ticked are meant, those that were shown and not ticked are not."""
-    about_items = bool(request.POST.getlist("item"))
-    form = IntakeForm(request.POST, items=about_items)
+    names = request.POST.getlist("item")
+    form = IntakeForm(request.POST, items=names)
     ticked, others, unknown = _named(request)
     try:
         if form.is_valid():
-            things = _things(request.user, request.POST.getlist("item"))
+            things = naming.things_named(request.user, names)
             opening = form.opening(ticked=ticked, others=others, unknown=unknown, things=things)
             opened = intake.open_request(opening, actor=actor_of(request.user), now=timezone.now())
             notice(request, f"Request {opened.number} was taken in.")
@@ -116,30 +178,37 @@ def erasure_open(request: PersonRequest) -> HttpResponse:
     except Refusal as refusal:
         form.add_error(None, str(refusal))
     shown = [*ticked, *(candidate for candidate, _ in others)]
-    context = {"form": form, "find": FindForm(), "user_id": "".join(unknown), "found": shown, "things": request.POST.getlist("item")}
-    context["ticked"] = {str(each.subject_uid) for each in ticked}
-    return render(request, "erasure/new.html", context, status=422)
+    meant = {str(each.subject_uid) for each in ticked}
+    return _show(request, form, user_id="".join(unknown), found=shown, things=names, ticked=meant, status=422)
 
 
-def _is_about_items(request: PersonRequest) -> bool:
-    return bool(request.GET.getlist("item"))
+def _show(request: PersonRequest, form: IntakeForm, *, status: int = 200, **context: Any) -> HttpResponse:
+    found: list[Candidate] = context.get("found", [])
+    given = {
+        "form": form,
+        "find": FindForm(initial={"user_id": context.get("user_id", "")}),
+        "topic": TopicForm(request.user),
+        "user_id": "",
+        "found": [],
+        "things": [],
+        "problem": "",
+        "ticked": {str(each.subject_uid) for each in found if each.origin == Origin.GIVEN},
+        **context,
+    }
+    return render(request, "erasure/new.html", given, status=422 if given["problem"] else status)
 
 
-def _asked(request: PersonRequest) -> tuple[str, list[Candidate], str]:
-    """Return the id that is looked for, the users found, and what is wrong with the id."""
-    containers = list(visible_containers(request.user).values_list("pk", flat=True))
-    uid = request.GET.get("user", "")
-    if uid:
-        subject = visible_subjects(request.user).select_related("container").filter(uid=_uuid(uid), user_id__isnull=False).first()
-        if subject is None:
-            return "", [], "There is no such user any more."
-        user_id = str(subject.user_id)
-        return user_id, candidates(user_id, containers), ""
-    form = FindForm(request.GET)
-    if not form.is_valid():
-        return "", [], " ".join(error["message"] for error in form.errors.get_json_data()["user_id"])
-    user_id = form.cleaned_data["user_id"]
-    return user_id, candidates(user_id, containers) if user_id else [], ""
+def _containers(person: Person) -> list[int]:
+    return list(visible_containers(person).values_list("pk", flat=True))
+
+
+def _user(person: Person, uid: str) -> tuple[str, list[Candidate], str]:
+    """Return the id of the user whose page one comes from, the users found for it, and what is wrong."""
+    subject = visible_subjects(person).filter(uid=_uuid(uid), user_id__isnull=False).first()
+    if subject is None:
+        return "", [], "There is no such user any more."
+    user_id = str(subject.user_id)
+    return user_id, candidates(user_id, _containers(person)), ""
 
 
 def _named(request: PersonRequest) -> tuple[list[Candidate], list[tuple[Candidate, bool | None]], list[str]]:
@@ -159,19 +228,6 @@ def _origin(user_id: str, asked: str) -> Origin:
         return Origin.GIVEN
     is_part = bool(asked) and user_id.startswith(asked) and user_id[len(asked)] in look_alikes.PARTS_AFTER
     return Origin.PART if is_part else Origin.LOOK_ALIKE
-
-
-def _things(person: Person, names: list[str]) -> list[Thing]:
-    """Return the items named as `long-term/<uid>`; a name of another kind, or of nothing that the person sees, is left out."""
-    places = {ItemType.SESSION: visible_sessions, ItemType.WORKING: visible_working, ItemType.LONG_TERM: visible_memories}
-    things = []
-    for item_type, visible in places.items():
-        uids = [_uuid(name.partition("/")[2]) for name in names if name.partition("/")[0] == item_type]
-        for uid, container, subject in (
-            visible(person).filter(uid__in=[uid for uid in uids if uid]).values_list("uid", "container", "subject")
-        ):
-            things.append(Thing(item_type, uid, container, subject))
-    return things
 
 
 def _uuid(text: str) -> UUID | None:

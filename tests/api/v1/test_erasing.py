@@ -19,6 +19,9 @@ from tests.erasure.workflow import approved, officer, opened
 from tests.factories import a_memory, make_container, store
 from tests.people import make_person
 from tests.tokens import ApiClient, api_of, make_token
+from memadmin.store.models import LongTermMemory, WorkingMemory
+from tests.factories import a_memory, a_message, a_session, make_container, make_memory, make_session, store
+from tests.tokens import api_of
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/v1/erasure-requests"
@@ -86,3 +89,94 @@ def test_a_stalled_erasure_goes_on_for_a_maker_who_may_review():
     assert (answer.status_code, json.loads(answer.content)["state"]) == (202, "executing")
     assert again.status_code == 409
     assert AuditEntry.objects.filter(action="erasure.goes_on", outcome="refused").exists()
+
+
+def refused(api, body):
+    answer = api.post(PATH, body)
+    assert not ErasureRequest.objects.exists()
+    return answer.status_code, json.loads(answer.content)["errors"][0]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "named"), [("erase_memory", "memory"), ("erase_session", "session"), ("erase_message", "message"), ("erase_topic", "memory")]
+)
+def test_single_items_are_taken_in_by_uid(kind: str, named: str):
+    container = make_container()
+    session, memory = make_session(container, messages=1), make_memory(container)
+    uids = {"memory": memory.uid, "session": session.uid, "message": WorkingMemory.objects.get().uid}
+
+    answer = api_of(all_access=True).post(PATH, {"kind": kind, "items": [{"type": named, "uid": str(uids[named])}]})
+
+    assert (answer.status_code, json.loads(answer.content)["items"]) == (201, 1)
+    assert ErasureRequest.objects.get().items.get().item_uid == uids[named]
+
+
+def test_a_topic_becomes_the_items_that_have_its_words_now():
+    container = make_container(external_id="c1")
+    mine = make_memory(container, "is Pregnant since May")
+    make_memory(container, "is pregnant", user_id="bob")
+    store(container, a_session("s-2"), a_message("I am PREGNANT, é", session_ref="s-2"), a_message("hello", session_ref="s-2"))
+    topic = {"words": "pregnant", "container": "c1", "user_id": "ann"}
+
+    answer = api_of(all_access=True).post(PATH, {"kind": "erase_topic", "topic": topic})
+    make_memory(container, "pregnant again")
+
+    request = ErasureRequest.objects.get()
+    said = WorkingMemory.objects.get(messages__0__content__contains="PREGNANT")
+    assert answer.status_code == 201
+    assert set(request.items.values_list("item_uid", flat=True)) == {mine.uid, said.uid}
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"kind": "erase_memory", "user_id": "ann"}, "names items"),
+        ({"kind": "erase_subject", "items": [{"type": "memory", "uid": "00000000-0000-0000-0000-000000000000"}]}, "names user_id"),
+        ({"kind": "erase_memory"}, "Give items"),
+        ({"kind": "erase_topic"}, "Give items or topic"),
+        ({"kind": "storage_limit", "items": []}, "not a valid choice"),
+        ({"kind": "erase_memory", "items": []}, "empty"),
+        ({"kind": "erase_memory", "items": [{"type": "memory", "uid": "x"}]}, "valid UUID"),
+        ({"user_id": "ann", "aliases": ["x"] * 51}, "no more than 50"),
+        ({"kind": "erase_topic", "topic": {"words": "tea", "container": "elsewhere"}}, "no such container"),
+        ({"kind": "erase_topic", "topic": {"words": "tea", "container": "c1", "user_id": "eve"}}, "no such user"),
+        ({"user_id": "ann", "received_on": "yesterday"}, "wrong format"),
+    ],
+)
+def test_what_does_not_fit_is_refused_by_field(body: dict[str, object], words: str):
+    make_container(external_id="c1")
+
+    status, detail = refused(api_of(all_access=True), body)
+
+    assert (status, words in detail) == (400, True), detail
+
+
+def test_F21_an_id_of_something_else_is_no_memory():
+    session = make_session(make_container())
+    api = api_of(all_access=True)
+
+    named_wrong = refused(api, {"kind": "erase_memory", "items": [{"type": "memory", "uid": str(session.uid)}]})
+    wrong_kind = refused(api, {"kind": "erase_memory", "items": [{"type": "session", "uid": str(session.uid)}]})
+
+    assert (named_wrong[0], wrong_kind[0]) == (422, 422)
+    assert "There is no long-term memory" in named_wrong[1]
+
+
+def test_55_items_of_other_containers_do_not_exist_for_a_token():
+    ours, theirs = make_container("ours"), make_container("theirs")
+    memory = make_memory(theirs)
+
+    status, _ = refused(
+        api_of("otto", containers=[ours], all_access=True), {"kind": "erase_memory", "items": [{"type": "memory", "uid": str(memory.uid)}]}
+    )
+
+    assert status == 422
+
+
+def test_a_person_can_be_restricted_on_receipt():
+    store(make_container(), a_memory())
+
+    answer = api_of(all_access=True).post(PATH, {"user_id": "ann", "freeze": True})
+
+    assert answer.status_code == 201
+    assert LongTermMemory.objects.get().restricted
