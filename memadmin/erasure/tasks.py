@@ -9,6 +9,7 @@ from memadmin.erasure import approving, discovery, ending, notices, rechecking
 from memadmin.erasure.access_exports import building, starting
 from memadmin.erasure.access_exports import ending as export_ending
 from memadmin.erasure.drills import running as drills
+from memadmin.erasure import approving, discovery, ending, gathering, notices, rechecking, rectifying
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import RecheckKind
 from memadmin.jobs import queue
@@ -16,7 +17,6 @@ from memadmin.jobs.parts import do_part
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
 
 NOTICES = "erasure.notices"
-from memadmin.erasure import gathering
 
 
 @job(discovery.DISCOVER, on_failed=discovery.failed)
@@ -119,3 +119,9 @@ def monthly_drill(job: JobView, *, now: datetime) -> Step:
 def gather(job: JobView, *, now: datetime) -> Step:
     """What is past the hard limit of one container."""
     return gathering.step(job, now=now)
+
+
+@job(rectifying.FORGET)
+def forget(job: JobView, *, now: datetime) -> Step:
+    """What was corrected a moment ago leaves the file of the database."""
+    return rectifying.forget(job)

@@ -16,6 +16,7 @@ from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.intake import dates_of, link_duplicates, note, target_of, today
 from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Level, NoteKind, Origin, Profile, Status
 from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState, move, touch
+from memadmin.erasure.rectifying import corrections
 from memadmin.erasure.refusals import audited
 
 EXTENSION_CODES = {"complexity": "the request is complex", "number": "the person made many requests"}
@@ -201,6 +202,8 @@ def answer(request: ErasureRequest, code: str, *, letter: str, actor: str, now: 
     note(request, letter, kind=NoteKind.LETTER, actor=actor, now=now)
     if request.kind == Kind.RESTRICT:
         _restrict(request, actor=actor, now=now)
+    if request.kind == Kind.RECTIFY and not corrections(request):
+        raise NotSoEnded("Nothing was corrected yet. Correct an item first, or refuse the request with a reason and a letter.")
     freezing.lift(request, actor=actor, now=now)
     move(request, Status.COMPLETED, now=now, expect=Status.REVIEW, outcome_code=code, completed_at=now, reviewed_by=actor)
     if request.kind != Kind.ACCESS:

@@ -46,7 +46,8 @@ from memadmin.pages import (
     whatif,
 )
 from memadmin.pages.erasure import approval as erasure_approval
-from memadmin.pages.erasure import backups, notices, rechecks, recipients, register
+from memadmin.pages.erasure import backups, hard_limit, notices, rechecks, recipients, register
+from memadmin.pages.erasure import correcting as erasure_correcting
 from memadmin.pages.erasure import detail as erasure_detail
 from memadmin.pages.erasure import drills as erasure_drills
 from memadmin.pages.erasure import executing as erasure_executing
@@ -203,6 +204,9 @@ urlpatterns = [
     path("returned/<int:pk>/drop/", returns.returned_drop, name="returned-drop"),
     path("audit/", auditing.audit_list, name="audit-list"),
     path("erasure/", erasure_inbox.erasure_list, name="erasure-list"),
+    path("erasure/<uuid:uid>/correct/", erasure_correcting.erasure_correct, name="erasure-correct"),
+    path("erasure/<uuid:uid>/correct/<str:kind>/<uuid:item>/", erasure_correcting.erasure_correct_item, name="erasure-correct-item"),
+    path("erasure/<uuid:uid>/correct/<str:kind>/<uuid:item>/save/", erasure_correcting.erasure_correct_save, name="erasure-correct-save"),
     path("erasure/find/", erasure_intake.erasure_find, name="erasure-find"),
     path("erasure/topic/", erasure_intake.erasure_topic, name="erasure-topic"),
     path("erasure/new/", erasure_intake.erasure_new, name="erasure-new"),

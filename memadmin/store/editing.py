@@ -66,8 +66,26 @@ def edit_memory(memory: LongTermMemory, changes: Changes, *, actor: str, now: da
         _move(memory, tokens=values["tokens"] - before["tokens"])
     _write(memory, values, now=now)
     if changed and memory.container.history_enabled:
-        _remember(memory, before["text"], actor=actor, now=now)
+        remember(memory, before["text"], actor=actor, now=now)
     _note(memory, ItemType.LONG_TERM, changes, actor=actor, now=now)
+
+
+def remember(memory: LongTermMemory, before: str, *, actor: str, now: datetime) -> None:
+    """Leave an entry in the history: the memory says something else than `before` now. Inside the caller's transaction."""
+    entry = IncomingHistory(
+        user_id=memory.subject.user_id,
+        owner=memory.owner,
+        memory_uid=memory.uid,
+        memory_ref=memory.external_id,
+        action=HistoryAction.UPDATE,
+        before={"memory": before},
+        after={"memory": memory.text},
+        actor=actor,
+        created_at=now,
+        namespace=memory.namespace,
+        tags=memory.tags,
+    )
+    ingest.write(memory.container, [entry], actor=actor, now=now)
 
 
 @transaction.atomic
@@ -121,23 +139,6 @@ def _move(item: Item, **amounts: int) -> None:
     moves = counters.Moves()
     moves.add(item.subject_id, **amounts)
     moves.apply()
-
-
-def _remember(memory: LongTermMemory, before: str, *, actor: str, now: datetime) -> None:
-    entry = IncomingHistory(
-        user_id=memory.subject.user_id,
-        owner=memory.owner,
-        memory_uid=memory.uid,
-        memory_ref=memory.external_id,
-        action=HistoryAction.UPDATE,
-        before={"memory": before},
-        after={"memory": memory.text},
-        actor=actor,
-        created_at=now,
-        namespace=memory.namespace,
-        tags=memory.tags,
-    )
-    ingest.write(memory.container, [entry], actor=actor, now=now)
 
 
 def _note(item: Item, item_type: ItemType, changes: Changes, *, actor: str, now: datetime) -> None:

@@ -1,0 +1,92 @@
+"""Following a request to correct: item by item, by a reviewer, before the request is answered."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditEntry
+from memadmin.erasure.execution import physical
+from memadmin.erasure.intake import NotForThisKind, NothingWritten, TooMany, target_of
+from memadmin.erasure.models import ErasureRequest, Kind, Status
+from memadmin.erasure.moves import Refusal, touch
+from memadmin.erasure.refusals import audited
+from memadmin.jobs import queue
+from memadmin.jobs.registry import JobView, Step
+from memadmin.store import correcting
+from memadmin.store.correcting import Corrected, Held, Unchanged
+from memadmin.store.editing import Gone
+from memadmin.store.models import LongTermMemory, WorkingMemory
+from memadmin.store.opening import Suppressed
+from memadmin.store.text import clean, says_something
+
+FORGET = "erasure.forget"
+TABLES = ("store_longtermmemory", "store_historyentry", "store_workingmemory", "store_session", "store_archived")
+LONGEST = 100_000  # characters of a corrected text
+
+
+class NotCorrected(Refusal):
+    """The item cannot be corrected; the message says why."""
+
+    code = "not_corrected"
+
+
+class NotIdentified(Refusal):
+    """Nobody has noted that the request comes from the person: a stranger must not rewrite what is remembered."""
+
+    code = "not_identified"
+
+
+@audited(Action.ERASURE_ITEM_CORRECTED)
+def correct(
+    request: ErasureRequest, item: LongTermMemory | WorkingMemory, text: str, *, place: int = 0, actor: str, now: datetime
+) -> Corrected:
+    """Let an item of a person who is meant say something else; of an entry of a session the message at `place`.
+
+    Raises NotForThisKind, NotIdentified, NotCorrected, NothingWritten, TooMany, WrongState.
+    """
+    _check(request, item)
+    touch(request, within=frozenset({Status.RECEIVED, Status.REVIEW}), state=request.state)
+    words = _words(text)
+    try:
+        if isinstance(item, LongTermMemory):
+            done = correcting.correct_memory(item, words, actor=actor, now=now)
+        else:
+            done = correcting.correct_message(item, place, words, actor=actor, now=now)
+    except (Held, Unchanged, Gone, Suppressed, IndexError) as error:
+        raise NotCorrected(str(error)) from error
+    queue.enqueue(FORGET, requested_by=actor, now=now)
+    counts = {"history": done.history, "copies": done.copies, "derived": done.derived}
+    log.append(Action.ERASURE_ITEM_CORRECTED, actor=actor, target=target_of(request), at=now, counts=counts)
+    return done
+
+
+def corrections(request: ErasureRequest) -> int:
+    """Return how many items were corrected for a request."""
+    entries = AuditEntry.objects.filter(target=target_of(request), action=Action.ERASURE_ITEM_CORRECTED, outcome="ok")
+    return entries.count()
+
+
+def forget(job: JobView) -> Step:
+    """Let the database forget the words that were taken out: pages, the write-ahead log, indexes and statistics."""
+    physical.forget(TABLES)
+    return Step(finished=True, done=1)
+
+
+def _check(request: ErasureRequest, item: LongTermMemory | WorkingMemory) -> None:
+    if request.kind != Kind.RECTIFY:
+        raise NotForThisKind(f"Request {request.number} asks to {Kind(request.kind).label}: nothing is corrected for it.")
+    if request.identity_level is None:
+        raise NotIdentified("Note first how it is known that the request comes from the person.")
+    if not request.subjects.filter(ticked=True, subject_id=item.subject_id).exists():
+        raise NotCorrected("This is about somebody whom the request does not mean.")
+
+
+def _words(text: str) -> str:
+    words = clean(text).strip()
+    if not says_something(words):
+        raise NothingWritten("Write what is right. What is to go wholly is erased, not corrected.")
+    if len(words) > LONGEST:
+        raise TooMany(f"This text has {len(words):,} characters; at most {LONGEST:,} can be corrected here.")
+    return words

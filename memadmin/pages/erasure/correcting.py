@@ -1,0 +1,119 @@
+"""Correcting item by item for a request: a list of what is remembered about the person, and a form for one item."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from django.db.models import BigIntegerField, F
+from django.db.models.functions import Cast
+from django.http import Http404, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from memadmin.access.actors import actor_of
+from memadmin.erasure import rectifying
+from memadmin.erasure.models import ErasureRequest, Kind, Status
+from memadmin.erasure.moves import Refusal, WrongState
+from memadmin.erasure.visibility import get_request
+from memadmin.pages.decorators import may
+from memadmin.pages.htmx import PersonRequest, notice, render_page
+from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.store.models import ItemType, LongTermMemory, Provenance, WorkingMemory
+from memadmin.store.said import texts_of
+
+MODELS: dict[str, Any] = {ItemType.LONG_TERM.value: LongTermMemory, ItemType.WORKING.value: WorkingMemory}
+
+
+@require_safe
+@may("erasure.review")
+def erasure_correct(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """What is remembered about the users that are meant, the newest first, and the messages by their memories."""
+    found = _rectifying(request, uid)
+    words = request.GET.get("q", "").strip()
+    rows = LongTermMemory.objects.filter(subject_id__in=_meant(found))
+    rows = rows.filter(text__icontains=words) if words else rows
+    page = slice_of(request, rows.annotate(key=Cast(F("id"), BigIntegerField())), key="key", descending=True)
+    context = {
+        "found": found,
+        "words": words,
+        "rows": in_order(LongTermMemory.objects.select_related("subject", "container"), page),
+        "may_read": request.user.may("memory.read_text"),
+        "open": found.state in {Status.RECEIVED, Status.REVIEW},
+        "done": rectifying.corrections(found),
+        "paging": paging(request, page, total=rows.count(), noun="memories"),
+    }
+    return render_page(request, "erasure/correct.html", "erasure/_correct.html", context)
+
+
+@require_safe
+@may("memory.read_text")
+def erasure_correct_item(request: PersonRequest, uid: UUID, kind: str, item: UUID) -> HttpResponse:
+    found = _rectifying(request, uid)
+    return _form(request, found, kind, _item(found, kind, item))
+
+
+@require_POST
+@may("erasure.review")
+def erasure_correct_save(request: PersonRequest, uid: UUID, kind: str, item: UUID) -> HttpResponse:
+    found = _rectifying(request, uid)
+    row, text = _item(found, kind, item), request.POST.get("text", "")
+    place = request.POST.get("place", "0")
+    number = int(place) if place.isdecimal() and len(place) < 7 else 0
+    try:
+        rectifying.correct(found, row, text, place=number, actor=actor_of(request.user), now=timezone.now())
+    except Refusal as refusal:
+        status = 409 if isinstance(refusal, WrongState) else 422
+        return _form(request, found, kind, row, given={number: text}, problem=str(refusal), status=status)
+    notice(request, "It is corrected, and what it said before is taken out.")
+    return redirect("pages:erasure-correct", found.uid)
+
+
+def _rectifying(request: PersonRequest, uid: UUID) -> ErasureRequest:
+    found = get_request(request.user, uid)
+    if found.kind != Kind.RECTIFY:
+        raise Http404
+    return found
+
+
+def _meant(found: ErasureRequest) -> list[int]:
+    return [key for key in found.subjects.filter(ticked=True).values_list("subject_id", flat=True) if key is not None]
+
+
+def _item(found: ErasureRequest, kind: str, uid: UUID) -> Any:
+    """Return the item, or 404 where it is not of a user that the request means."""
+    if kind not in MODELS:
+        raise Http404
+    rows = MODELS[kind].objects.select_related("subject", "container")
+    return get_object_or_404(rows, uid=uid, subject_id__in=_meant(found))
+
+
+def _form(
+    request: PersonRequest,
+    found: ErasureRequest,
+    kind: str,
+    row: Any,
+    *,
+    given: dict[int, str] | None = None,
+    problem: str = "",
+    status: int = 200,
+) -> HttpResponse:
+    texts = [row.text] if kind == ItemType.LONG_TERM else ["\n".join(texts_of(message)) for message in row.messages]
+    may_read = request.user.may("memory.read_text")
+    context = {
+        "found": found,
+        "kind": kind,
+        "row": row,
+        "parts": [(place, text, (given or {}).get(place, text)) for place, text in enumerate(texts)] if may_read else [],
+        "said_in": _sources(found, row) if kind == ItemType.LONG_TERM else [],
+        "made": Provenance.objects.filter(source_uid=row.uid).count(),
+        "problem": problem,
+    }
+    return render(request, "erasure/correct_item.html", context, status=status)
+
+
+def _sources(found: ErasureRequest, row: LongTermMemory) -> list[WorkingMemory]:
+    """Return the entries of sessions that the memory was made from: the wrong words may stand there too."""
+    links = Provenance.objects.filter(derived_uid=row.uid, source_type=ItemType.WORKING).values("source_uid")
+    return list(WorkingMemory.objects.filter(uid__in=links, subject_id__in=_meant(found)).order_by("created_at", "pk")[:20])
