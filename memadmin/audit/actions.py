@@ -139,6 +139,10 @@ class Action(models.TextChoices):
     ERASURE_FORGOTTEN = "erasure.forgotten", "The last digests by which a closed erasure knew whom it was about are gone; counts stay"
     ERASURE_ITEM_CORRECTED = "erasure.item_corrected", "An item was corrected for a request of a person"
     ERASURE_ANSWERED = "erasure.answered", "A request that erases nothing was answered"
+    ERASURE_PAPERS_PURGED = (
+        "erasure.papers_purged",
+        "Names, notes and letters of a request that erased nothing were purged, some time after its end",
+    )
     ERASURE_NOTHING_HELD = "erasure.nothing_held", "A request ended: nothing is held, and the person was told so"
     ERASURE_REFUSED = "erasure.refused", "A request was refused with a reason and a letter"
     ERASURE_CANCELLED = "erasure.cancelled", "A request was withdrawn before anything was erased"

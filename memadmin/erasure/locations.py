@@ -6,7 +6,7 @@ from memadmin.store.locations import Act, ItemClass, Location, register, waive
 
 WORD = "one of our own fixed words or numbers"
 WHO = "an opaque name of an account, job or token"
-PURGED = "Purged when the request that it belongs to has ended and its time for proof is over."
+PURGED = "Purged in the last step of an erasure; of a request that erased nothing, `erasure_papers_days` after its end."
 E = ItemClass.COPY
 
 register(

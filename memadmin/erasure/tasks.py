@@ -10,6 +10,7 @@ from memadmin.erasure.access_exports import building, starting
 from memadmin.erasure.access_exports import ending as export_ending
 from memadmin.erasure.drills import running as drills
 from memadmin.erasure import approving, discovery, ending, gathering, notices, rechecking, rectifying
+from memadmin.erasure import approving, discovery, ending, following, gathering, notices, purging, rechecking, rectifying
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import RecheckKind
 from memadmin.jobs import queue
@@ -125,3 +126,17 @@ def gather(job: JobView, *, now: datetime) -> Step:
 def forget(job: JobView, *, now: datetime) -> Step:
     """What was corrected a moment ago leaves the file of the database."""
     return rectifying.forget(job)
+
+
+@scheduled(following.FOLLOW_UP, default_cron="45 4 * * *")
+@job(following.FOLLOW_UP)
+def follow_up(job: JobView, *, now: datetime) -> Step:
+    """What one ended request withheld."""
+    return following.step(job, now=now)
+
+
+@scheduled(purging.PURGE, default_cron="0 5 * * *")
+@job(purging.PURGE)
+def purge(job: JobView, *, now: datetime) -> Step:
+    """Names and notes of some requests that ended long ago."""
+    return purging.step(job, now=now)

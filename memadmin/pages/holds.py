@@ -18,6 +18,7 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_memories, visible_sessions, visible_subjects, within
+from memadmin.erasure.destroyed import Destroyed, destroyed
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
@@ -96,13 +97,16 @@ def hold_list(request: PersonRequest) -> HttpResponse:
 @require_safe
 @may("erasure.hold")
 def hold_new(request: PersonRequest, scope: str, uid: UUID) -> HttpResponse:
-    return _form_page(request, _target(request.user, scope, uid), scope, HoldForm())
+    target = _target(request.user, scope, uid)
+    return _gone(request, target) if isinstance(target, Destroyed) else _form_page(request, target, scope, HoldForm())
 
 
 @require_POST
 @may("erasure.hold")
 def hold_place(request: PersonRequest, scope: str, uid: UUID) -> HttpResponse:
     target, form = _target(request.user, scope, uid), HoldForm(request.POST)
+    if isinstance(target, Destroyed):
+        return _gone(request, target)
     if form.is_valid():
         try:
             hold = holding.place(target, form.placing(), actor=actor_of(request.user), now=timezone.now())
@@ -110,6 +114,9 @@ def hold_place(request: PersonRequest, scope: str, uid: UUID) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             notice(request, "It is held." if hold.kind == HoldKind.HOLD else "It is restricted: no agent is given it from now on.")
+            late = destroyed(request.user, target.uid)
+            if late is not None and not late.is_complete:
+                problem(request, f"The hold binds what is left. {late.sentence}")
             return redirect("pages:hold-list")
     return _form_page(request, target, scope, form, status=422)
 
@@ -152,12 +159,18 @@ def _act(request: PersonRequest, uid: UUID, act: Callable[..., None], words: str
     return redirect("pages:hold-list")
 
 
-def _target(person: Person, scope: str, uid: UUID) -> Holdable:
-    """Return what is to be held, or 404: what the person may not see does not exist for them."""
+def _target(person: Person, scope: str, uid: UUID) -> Holdable | Destroyed:
+    """Return what is to be held, or how it was erased; 404 for the rest: what the person may not see does not exist for them."""
     if scope not in SEEN:
         raise Http404
-    target: Holdable = get_object_or_404(SEEN[scope](person), uid=uid)
+    target: Holdable | Destroyed | None = SEEN[scope](person).filter(uid=uid).first() or destroyed(person, uid)
+    if target is None:
+        raise Http404
     return target
+
+
+def _gone(request: PersonRequest, gone: Destroyed) -> HttpResponse:
+    return render(request, "holds/destroyed.html", {"gone": gone}, status=410)
 
 
 def _form_page(request: PersonRequest, target: Holdable, scope: str, form: HoldForm, *, status: int = 200) -> HttpResponse:

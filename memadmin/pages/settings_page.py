@@ -13,7 +13,9 @@ from django.views.decorators.http import require_POST, require_safe
 from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
 from memadmin.erasure import ending, rechecking
+from memadmin.erasure.following import FOLLOW_UP
 from memadmin.erasure.gathering import GATHER
+from memadmin.erasure.purging import PURGE
 from memadmin.jobs import schedules
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.registry import CRONS
@@ -35,6 +37,9 @@ SCHEDULES = {
     rechecking.NIGHTLY: "Looking for erased users",
     rechecking.WEEKLY: "Looking for erased ids and texts",
     GATHER: "Nightly gathering of what is past hard limits",
+    GATHER: "What is past hard limits, gathered nightly",
+    FOLLOW_UP: "What was withheld, looked at nightly",
+    PURGE: "Papers of ended requests, purged nightly",
 }
 
 

@@ -153,6 +153,14 @@ def _erasing() -> tuple[SettingSpec, ...]:
 def _erasure() -> tuple[SettingSpec, ...]:
     return (
         SettingSpec(
+            "erasure_papers_days",
+            "Keep papers of requests (days)",
+            "Names, notes and letters of requests that ended without an erasure are kept for so long after their end.",
+            90,
+            1,
+            3_650,
+        ),
+        SettingSpec(
             "erasure_approval_days",
             "Approval valid for (days)",
             "An approval of an erasure that has not begun by then is void. It never outlasts the day on which the request is due.",

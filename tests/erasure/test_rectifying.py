@@ -45,9 +45,11 @@ def correct(request, item, text="works at the museum", **details):
 @pytest.mark.django_db(transaction=True)
 def test_the_wrong_value_is_nowhere_afterwards_in_no_row_and_no_byte(container, memory):
     editing.edit_memory(memory, {"text": f"worked at {WRONG} until May"}, actor=ACTOR, now=NOON)
-    source = Source(ItemType.LONG_TERM, memory.uid)
+    source = Source(item_type=ItemType.LONG_TERM, uid=memory.uid)
     summary = make_memory(container, f"a life at {WRONG}", sources=[source], strategy_type="SUMMARY")
-    again = make_memory(container, f"briefly: {WRONG}", sources=[Source(ItemType.LONG_TERM, summary.uid)], strategy_type="SUMMARY")
+    again = make_memory(
+        container, f"briefly: {WRONG}", sources=[Source(item_type=ItemType.LONG_TERM, uid=summary.uid)], strategy_type="SUMMARY"
+    )
     subject = subject_of(container)
     Archived.objects.create(
         uid=memory.uid, container=container, subject=subject, item_type="long-term", payload=WRONG.encode(), reason="ttl", archived_at=NOON
@@ -111,7 +113,7 @@ def test_what_is_restricted_can_be_corrected_and_what_is_held_cannot(container, 
 
 
 def test_a_hold_on_what_was_made_from_it_stops_it_too(container, memory):
-    summary = make_memory(container, f"a life at {WRONG}", sources=[Source(ItemType.LONG_TERM, memory.uid)])
+    summary = make_memory(container, f"a life at {WRONG}", sources=[Source(item_type=ItemType.LONG_TERM, uid=memory.uid)])
     hold(summary)
 
     with pytest.raises(NotCorrected):

@@ -55,7 +55,7 @@ def test_it_shows_what_is_past_the_limit_the_pinned_ones_and_the_request(cora: C
 
     assert request is not None
     assert f"Request {request.number}" in page
-    assert page.count("tone-blue") == pinned.count("tone-blue") == 1
+    assert page.count("pinned</span>") == pinned.count("pinned</span>") == 1
     assert "Gathered tonight" in page
 
 

@@ -122,7 +122,7 @@ def test_a_topic_becomes_the_items_that_have_its_words_now():
     make_memory(container, "pregnant again")
 
     request = ErasureRequest.objects.get()
-    said = WorkingMemory.objects.get(messages__0__content__contains="PREGNANT")
+    said = WorkingMemory.objects.order_by("pk")[0]
     assert answer.status_code == 201
     assert set(request.items.values_list("item_uid", flat=True)) == {mine.uid, said.uid}
 
@@ -135,7 +135,7 @@ def test_a_topic_becomes_the_items_that_have_its_words_now():
         ({"kind": "erase_memory"}, "Give items"),
         ({"kind": "erase_topic"}, "Give items or topic"),
         ({"kind": "storage_limit", "items": []}, "not a valid choice"),
-        ({"kind": "erase_memory", "items": []}, "empty"),
+        ({"kind": "erase_memory", "items": []}, "at least 1"),
         ({"kind": "erase_memory", "items": [{"type": "memory", "uid": "x"}]}, "valid UUID"),
         ({"user_id": "ann", "aliases": ["x"] * 51}, "no more than 50"),
         ({"kind": "erase_topic", "topic": {"words": "tea", "container": "elsewhere"}}, "no such container"),

@@ -130,7 +130,7 @@ def test_the_hard_limit_of_a_container_is_set_and_read_and_needs_scope_and_all_a
     assert [api.put(path, {"days": bad}).status_code for bad in (0, -1, 1.5, "30", True, 36_501)] == [400] * 6
     assert api.put(path, {}).status_code == 400
     assert caller_of("bea", scopes=[Scope.CONTAINER_WRITE], all_access=True).put(path, {"days": None}).status_code == 403
-    assert caller_of("cid").put(path, {"days": None}).status_code == 403
+    assert caller_of("cid", containers=[container]).put(path, {"days": None}).status_code == 403
     container.refresh_from_db()
     assert container.hard_limit_days == 400
     assert said(api.put(path, {"days": None}))["hard_limit_days"] is None

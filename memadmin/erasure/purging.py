@@ -1,0 +1,79 @@
+"""The papers of requests that erased nothing: refused, withdrawn, nothing held, answered.
+
+Names, notes and letters go after a time for proof; what an erasure completed was purged in its last step. The request itself stays, with
+codes and days: that something was asked and how it ended is proof, whom it was about is not.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Min, Q
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.erasure.execution import physical
+from memadmin.erasure.intake import target_of
+from memadmin.erasure.models import ErasureRequest, Kind, ManifestItem, RequestItem, ScopeItem, Status
+from memadmin.erasure.querysets import RequestQuerySet
+from memadmin.erasure.refs import item_ref
+from memadmin.jobs.registry import JobView, Step
+from memadmin.store import configuration
+
+PURGE = "erasure.purge"
+ACTOR = f"job/{PURGE}"
+AT_ONCE = 50
+TABLES = (
+    "erasure_requestsubject",
+    "erasure_requestnote",
+    "erasure_requestitem",
+    "erasure_manifestitem",
+    "erasure_scopeitem",
+    "erasure_line",
+)
+ERASING = [kind for kind in Kind if kind.erases]
+
+
+def step(job: JobView, *, now: datetime) -> Step:
+    """Some requests; the last step lets the database forget."""
+    requests = list(due(now=now)[:AT_ONCE])
+    for request in requests:
+        purge(request, now=now)
+    if not requests and job.done:
+        physical.forget(TABLES)
+    return Step(finished=not requests, done=job.done + len(requests))
+
+
+def due(*, now: datetime) -> RequestQuerySet:
+    """Return the requests that ended without an erasure, and whose time for proof is over."""
+    before = now - timedelta(days=configuration.value("erasure_papers_days"))
+    refused = Q(state__in=[Status.REFUSED, Status.CANCELLED, Status.NOTHING_HELD])
+    answered = Q(state__in=[Status.COMPLETED, Status.CLOSED]) & ~Q(kind__in=ERASING)
+    return ErasureRequest.objects.filter(refused | answered, purged_at=None, state_since__lt=before).order_by("pk")
+
+
+@transaction.atomic
+def purge(request: ErasureRequest, *, now: datetime) -> None:
+    """Take names and words out of the papers of an ended request. What stays says in which containers it was, and no more."""
+    notes = request.notes.count()
+    request.subjects.update(user_id=None, subject_id=None, subject_uid=None)
+    request.notes.all()._raw_delete(request.notes.db)
+    _purge_items(request)
+    for manifest in request.manifests.all():
+        ManifestItem.objects.filter(manifest=manifest)._raw_delete(request.notes.db)
+        ScopeItem.objects.filter(manifest=manifest)._raw_delete(request.notes.db)
+        manifest.lines.update(sample=[])
+    ErasureRequest.objects.filter(pk=request.pk).update(purged_at=now)
+    log.append(Action.ERASURE_PAPERS_PURGED, actor=ACTOR, target=target_of(request), at=now, counts={"notes": notes})
+
+
+def _purge_items(request: ErasureRequest) -> None:
+    """Keep one line for each container, which names nothing: it says who may see the request."""
+    kept = RequestItem.objects.filter(request=request).values("container").annotate(first=Min("pk")).values_list("first", flat=True)
+    first = list(kept)
+    RequestItem.objects.filter(request=request).exclude(pk__in=first)._raw_delete(request.notes.db)
+    for key in first:
+        nothing = uuid.uuid4()
+        RequestItem.objects.filter(pk=key).update(item_uid=nothing, item_ref=item_ref(nothing), subject_id=0)
