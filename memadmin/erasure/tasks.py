@@ -11,6 +11,7 @@ from memadmin.erasure.access_exports import ending as export_ending
 from memadmin.erasure.drills import running as drills
 from memadmin.erasure import approving, discovery, ending, gathering, notices, rechecking, rectifying
 from memadmin.erasure import approving, discovery, ending, following, gathering, notices, purging, rechecking, rectifying
+from memadmin.erasure import alarms, approving, discovery, ending, following, gathering, notices, purging, rechecking, rectifying
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import RecheckKind
 from memadmin.jobs import queue
@@ -140,3 +141,10 @@ def follow_up(job: JobView, *, now: datetime) -> Step:
 def purge(job: JobView, *, now: datetime) -> Step:
     """Names and notes of some requests that ended long ago."""
     return purging.step(job, now=now)
+
+
+@scheduled(alarms.ALARM, default_cron="0 6 * * *")
+@job(alarms.ALARM)
+def alarm(job: JobView, *, now: datetime) -> Step:
+    """Requests that are late or due within a week."""
+    return alarms.step(job, now=now)

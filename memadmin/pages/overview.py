@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any
 
 from django.db.models import Count, Max, Q
@@ -15,6 +15,9 @@ from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_subjects
 from memadmin.erasure import backups, notices, rechecking
+from memadmin.erasure import alarms, rechecking
+from memadmin.erasure.intake import today
+from memadmin.erasure.models import Kind, RequestItem
 from memadmin.erasure.visibility import visible_requests
 from memadmin.jobs import heartbeat, schedules
 from memadmin.jobs.models import Job, JobState, Schedule
@@ -83,6 +86,8 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
         found.append(("The worker gives no sign of life: scheduled and queued work waits. Start it with python3 manage.py up.", "problem"))
     if not Schedule.objects.filter(kind=NIGHTLY, enabled=True).exists() and Schedule.objects.filter(kind=NIGHTLY).exists():
         found.append(("The nightly run is switched off.", "warn"))
+    if person.may(Right.ERASURE_VIEW):
+        found += _requests(person, day=today(now))
     states = visible_containers(person).aggregate(
         never=Count("id", filter=Q(policy_state=PolicyState.NEVER_SET)), out=Count("id", filter=Q(policy_state=PolicyState.OPTED_OUT))
     )
@@ -119,6 +124,21 @@ def _about_erasures(person: Person, *, now: datetime) -> list[tuple[str, str]]:
         (past, f"Backups past their day that nobody has confirmed to be destroyed: {past:,}. Erasures wait for them.", "warn"),
     ]
     return [(sentence, tone) for number, sentence, tone in said if number]
+
+
+def _requests(person: Person, *, day: date) -> list[tuple[str, str]]:
+    """Say which requests of people are late or nearly due, and how much is past a hard limit."""
+    requests = visible_requests(person)
+    late, pressing = alarms.late(requests, day).count(), alarms.pressing(requests, day).count()
+    gathered = RequestItem.objects.filter(request__in=requests.open().filter(kind=Kind.STORAGE_LIMIT)).count()
+    said = []
+    if late:
+        said.append((f"Requests of people past their date: {late:,}. The law counts each day.", "problem"))
+    if pressing > late:
+        said.append((f"Requests of people due within a week: {pressing - late:,}.", "warn"))
+    if gathered:
+        said.append((f"Past a container's hard limit, pinned or not, and waiting for a reviewer: {gathered:,}.", "info"))
+    return said
 
 
 def _scheduled(person: Person, *, now: datetime) -> list[tuple[str, str]]:

@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST, require_safe
 from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
 from memadmin.erasure import ending, rechecking
+from memadmin.erasure.alarms import ALARM
 from memadmin.erasure.following import FOLLOW_UP
 from memadmin.erasure.gathering import GATHER
 from memadmin.erasure.purging import PURGE
@@ -40,6 +41,7 @@ SCHEDULES = {
     GATHER: "What is past hard limits, gathered nightly",
     FOLLOW_UP: "What was withheld, looked at nightly",
     PURGE: "Papers of ended requests, purged nightly",
+    ALARM: "Alarms of requests that are nearly due, daily",
 }
 
 

@@ -13,6 +13,7 @@ class Event(models.TextChoices):
     RUN_FINISHED = "run.finished", "a retention run came to its end"
     ERASURE_FOUND_AGAIN = "erasure.found_again", "something that was erased was found again"
     MEMORY_EVICTED = "memory.evicted", "a run evicted these memories and sessions"
+    ERASURE_DUE = "erasure.due", "a request of a person is late or due within a week, told daily"
 
 
 class Subscription(models.Model):

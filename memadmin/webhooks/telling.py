@@ -12,6 +12,7 @@ from django.db import transaction
 
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditHead, Stream
+from memadmin.erasure.models import ErasureRequest
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunVictim
 from memadmin.store.models import Container
 from memadmin.webhooks.models import Delivery, Event, Subscription
@@ -21,6 +22,7 @@ ITEMS_IN_ONE = 500
 PARTS_AT_ONCE = 10
 ENDS_OF_RUNS = (Action.RUN_FINISHED, Action.RUN_FAILED, Action.RUN_CANCELLED)
 TOLD = (Action.POLICY_PUBLISHED, Action.ERASURE_FOUND_AGAIN, *ENDS_OF_RUNS)
+TOLD = (Action.POLICY_PUBLISHED, Action.ERASURE_ALARM, *ENDS_OF_RUNS)
 
 
 def behind() -> list[Subscription]:
@@ -51,6 +53,7 @@ def tell(subscription: Subscription, *, now: datetime) -> int:
 
 def _about(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> Iterator[Delivery]:
     if entry.action == Action.ERASURE_FOUND_AGAIN:
+    if entry.action == Action.ERASURE_ALARM:
         yield from _alarm(entry, subscription, now=now)
         return
     subject = _subject_of(entry)
@@ -65,6 +68,17 @@ def _alarm(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> I
     if subscription.all_containers and Event.ERASURE_FOUND_AGAIN in subscription.events:
         data = {"look": entry.target.partition("/")[2], "kind": entry.reason_code, "found": entry.counts.get("found")}
         yield _delivery(Event.ERASURE_FOUND_AGAIN, data, None, entry, subscription, now=now)
+    """Tell of a request by its number alone. It may be about several containers, or about a user whom none knows."""
+    request = ErasureRequest.objects.filter(uid=entry.target.partition("/")[2]).first()
+    if request is None or Event.ERASURE_DUE not in subscription.events:
+        return
+    named = {*request.subjects.values_list("container", flat=True), *request.items.values_list("container", flat=True)}
+    containers = list(Container.objects.filter(pk__in=[key for key in named if key is not None]).order_by("pk"))
+    heard = [each for each in containers if _listens(subscription, each)]
+    if not heard and not subscription.all_containers:
+        return
+    data = {"request": request.number, "kind": request.kind, "due_on": request.due_on.isoformat(), **entry.counts}
+    yield _delivery(Event.ERASURE_DUE, data, heard[0] if heard else None, entry, subscription, now=now)
 
 
 def _subject_of(entry: AuditEntry) -> Run | Container | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 from django import forms
 from django.db.models import CharField, QuerySet
@@ -12,6 +12,8 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
+from memadmin.erasure import alarms
+from memadmin.erasure.alarms import SOON
 from memadmin.erasure.intake import today
 from memadmin.erasure.models import ErasureRequest, Kind, Status
 from memadmin.erasure.visibility import visible_requests
@@ -19,7 +21,6 @@ from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 
-SOON = timedelta(days=7)
 OPEN, LATE, ENDED, ALL = "open", "late", "ended", "all"
 
 
@@ -69,7 +70,7 @@ def erasure_list(request: PersonRequest) -> HttpResponse:
         "show": chosen["show"] or OPEN,
         "kind": chosen["kind"],
         "paging": paging(request, page, total=rows.count(), noun="requests"),
-        "late": everything.open().filter(due_on__lt=day, paused_on=None).count(),
+        "late": alarms.late(everything, day).count(),
         "soon": everything.open().filter(due_on__gte=day, due_on__lte=day + SOON, paused_on=None).count(),
     }
     return render_page(request, "erasure/list.html", "erasure/_table.html", context)

@@ -1,0 +1,89 @@
+"""Requests that are nearly due or late: on the overview, in the inbox, in the log once a day, and told to subscribers."""
+
+import json
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone
+
+from memadmin.access.actors import actor_of
+from memadmin.access.roles import Role
+from memadmin.audit.models import AuditEntry
+from memadmin.erasure import alarms, workflow
+from memadmin.jobs import queue
+from memadmin.jobs.runner import run_inline
+from memadmin.webhooks import telling
+from memadmin.webhooks.models import Delivery, Event, Subscription
+from tests.erasure.workflow import officer, opened
+from tests.factories import ACTOR, NOON, a_memory, days, make_container, store
+from tests.people import a_browser_of, support
+
+pytestmark = pytest.mark.django_db
+
+
+def sounded(now):
+    run_inline(queue.enqueue(alarms.ALARM, requested_by="test", now=now), now=now)
+    return [(entry.target, entry.reason_code, entry.counts) for entry in AuditEntry.objects.filter(action="erasure.alarm").order_by("seq")]
+
+
+@pytest.fixture
+def container():
+    container = make_container()
+    store(container, a_memory())
+    return container
+
+
+def test_an_alarm_comes_a_week_before_the_date_and_each_day_after_it(container):
+    request = opened()  # received on 1 March, due on 1 April
+
+    assert sounded(NOON + days(23)) == []
+    assert sounded(NOON + days(24)) == [(request.target, "due_soon", {"days_left": 7, "days_late": 0})]
+    assert sounded(NOON + days(33))[1:] == [(request.target, "late", {"days_left": 0, "days_late": 2})]
+
+
+def test_neither_what_has_ended_nor_what_stands_sounds_one(container):
+    actor = actor_of(officer())
+    ended, standing = opened(), opened(identity=None)
+    workflow.cancel(ended, actor=actor, now=NOON)
+    workflow.pause(standing, actor=actor, now=NOON)
+
+    assert sounded(NOON + days(60)) == []
+
+
+def test_the_overview_and_the_inbox_say_what_is_late_and_what_is_near(container):
+    now = timezone.now()
+    opened(now=now - days(60))
+    opened(now=now - days(25))
+    opened(now=now)
+    lea = a_browser_of(Role.COMPLIANCE, login="lea")
+
+    overview = lea.get(reverse("pages:overview")).content.decode()
+    inbox = lea.get(reverse("pages:erasure-list"), {"show": "late"}).content.decode()
+
+    assert "Requests of people past their date: 1." in overview
+    assert "Requests of people due within a week: 1." in overview
+    assert ("Request 1" in inbox, "Request 2" in inbox, "Request 3" in inbox) == (True, True, False)
+    assert inbox.count("<progress") == 2
+    assert "past their date" not in support().get(reverse("pages:overview")).content.decode()
+
+
+def test_subscribers_of_its_containers_are_told_by_number_and_without_a_name(container):
+    elsewhere = make_container("elsewhere")
+    request = opened()
+    told, others = (_subscription([each]) for each in (container, elsewhere))
+    sounded(NOON + days(24))
+
+    made = [telling.tell(each, now=NOON + days(24)) for each in (told, others)]
+
+    body = json.loads(Delivery.objects.get().body)
+    assert made == [1, 0]
+    assert (body["event"], body["container"], body["data"]["request"]) == ("erasure.due", str(container.uid), request.number)
+    assert "ann" not in Delivery.objects.get().body
+
+
+def _subscription(containers):
+    made = Subscription.objects.create(
+        url="https://hooks.example.org", secret="s", events=[Event.ERASURE_DUE], created_by=ACTOR, created_at=NOON, told_to=0
+    )
+    made.containers.set(containers)
+    return made
