@@ -35,8 +35,8 @@ def step(job: JobView, *, now: datetime) -> Step:
 
 def pressing(requests: RequestQuerySet, day: date) -> RequestQuerySet:
     """Return the open requests that are late, or due within a week."""
-    return requests.due_by(day + SOON).filter(paused_on=None)
+    return requests.due_by(day + SOON).filter(paused_on=None, drill=None)
 
 
 def late(requests: RequestQuerySet, day: date) -> RequestQuerySet:
-    return requests.due_by(day - timedelta(days=1)).filter(paused_on=None)
+    return requests.due_by(day - timedelta(days=1)).filter(paused_on=None, drill=None)

@@ -34,7 +34,7 @@ AT_ONCE = 500
 def step(job: JobView, *, now: datetime) -> Step:
     """One request that withheld something."""
     after = job.cursor or 0
-    ended = ErasureRequest.objects.filter(state__in=[Status.COMPLETED, Status.CLOSED], pk__gt=after)
+    ended = ErasureRequest.objects.filter(state__in=[Status.COMPLETED, Status.CLOSED], pk__gt=after, drill=None)
     withheld = ManifestItem.objects.filter(act=Act.WITHHOLD, manifest__number=F("manifest__request__manifest_number"))
     request = ended.filter(pk__in=withheld.values("manifest__request")).order_by("pk").first()
     if request is None:

@@ -89,7 +89,9 @@ def _not_asked_for_yet(rows: QuerySet[Any]) -> QuerySet[Any]:
     ended = ManifestItem.objects.filter(manifest__request__state__in=ENDED, manifest__number=F("manifest__request__manifest_number"))
     withheld = ended.filter(act=Act.WITHHOLD).values("row_uid")
     refused = RequestItem.objects.filter(request__kind=Kind.STORAGE_LIMIT, request__state__in=[Status.REFUSED, Status.CANCELLED])
-    return rows.exclude(uid__in=withheld).exclude(uid__in=refused.values("item_uid"))
+    return rows.exclude(uid__in=withheld).exclude(
+        uid__in=refused.filter(item_uid__isnull=False).values("item_uid")
+    )  # a NULL would hide all
 
 
 def _things(container: Container, *, now: datetime) -> list[Thing]:
@@ -123,7 +125,7 @@ def _bring_up_to_date(request: ErasureRequest, container: Container, *, now: dat
         workflow.cancel(request, actor=ACTOR, now=now)
         RequestItem.objects.filter(request=request).delete()  # nobody refused them: they may be asked for again
         return
-    listed = set(request.items.values_list("item_uid", flat=True))
+    listed = {uid for uid in request.items.values_list("item_uid", flat=True) if uid is not None}
     dropped, added = listed - wanted.keys(), wanted.keys() - listed
     for part in _parts(dropped):
         RequestItem.objects.filter(request=request, item_uid__in=part).delete()

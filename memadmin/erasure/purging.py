@@ -6,11 +6,10 @@ codes and days: that something was asked and how it ended is proof, whom it was 
 
 from __future__ import annotations
 
-import uuid
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Min, Q
+from django.db.models import Q
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
@@ -18,7 +17,6 @@ from memadmin.erasure.execution import physical
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import ErasureRequest, Kind, ManifestItem, RequestItem, ScopeItem, Status
 from memadmin.erasure.querysets import RequestQuerySet
-from memadmin.erasure.refs import item_ref
 from memadmin.jobs.registry import JobView, Step
 from memadmin.store import configuration
 
@@ -60,20 +58,10 @@ def purge(request: ErasureRequest, *, now: datetime) -> None:
     notes = request.notes.count()
     request.subjects.update(user_id=None, subject_id=None, subject_uid=None)
     request.notes.all()._raw_delete(request.notes.db)
-    _purge_items(request)
+    RequestItem.objects.filter(request=request).update(item_uid=None, item_ref="", subject_id=0)
     for manifest in request.manifests.all():
         ManifestItem.objects.filter(manifest=manifest)._raw_delete(request.notes.db)
         ScopeItem.objects.filter(manifest=manifest)._raw_delete(request.notes.db)
         manifest.lines.update(sample=[])
     ErasureRequest.objects.filter(pk=request.pk).update(purged_at=now)
     log.append(Action.ERASURE_PAPERS_PURGED, actor=ACTOR, target=target_of(request), at=now, counts={"notes": notes})
-
-
-def _purge_items(request: ErasureRequest) -> None:
-    """Keep one line for each container, which names nothing: it says who may see the request."""
-    kept = RequestItem.objects.filter(request=request).values("container").annotate(first=Min("pk")).values_list("first", flat=True)
-    first = list(kept)
-    RequestItem.objects.filter(request=request).exclude(pk__in=first)._raw_delete(request.notes.db)
-    for key in first:
-        nothing = uuid.uuid4()
-        RequestItem.objects.filter(pk=key).update(item_uid=nothing, item_ref=item_ref(nothing), subject_id=0)

@@ -59,18 +59,6 @@ def add_who(verb: Any) -> None:
 
 def open_request(options: dict[str, Any]) -> dict[str, Any]:
     person = person_of(options, Right.ERASURE_INTAKE)
-    found, unknown = _meant(person, options["user"], options["container"])
-    opening = Opening(
-        kind=Kind(options["kind"]),
-        ground=Ground(options["ground"]),
-        profile=Profile(options["profile"]),
-        channel=Channel.COMMAND,
-        ticked=[each for each in found if each.origin == Origin.GIVEN],
-        others=[(each, None) for each in found if each.origin != Origin.GIVEN],
-        unknown=unknown,
-        key=options["key"],
-    )
-    person = _person(options, Right.ERASURE_INTAKE)
     try:
         opening = Opening(
             kind=Kind(options["kind"] or (Kind.TOPIC if options["user"] is None else Kind.SUBJECT)),

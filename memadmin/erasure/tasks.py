@@ -5,13 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from memadmin.erasure import approving, discovery, ending, notices, rechecking
+from memadmin.erasure import alarms, approving, discovery, ending, following, gathering, notices, purging, rechecking, rectifying
 from memadmin.erasure.access_exports import building, starting
 from memadmin.erasure.access_exports import ending as export_ending
 from memadmin.erasure.drills import running as drills
-from memadmin.erasure import approving, discovery, ending, gathering, notices, rechecking, rectifying
-from memadmin.erasure import approving, discovery, ending, following, gathering, notices, purging, rechecking, rectifying
-from memadmin.erasure import alarms, approving, discovery, ending, following, gathering, notices, purging, rechecking, rectifying
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import RecheckKind
 from memadmin.jobs import queue

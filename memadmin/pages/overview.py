@@ -14,8 +14,7 @@ from memadmin.access.actors import names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_subjects
-from memadmin.erasure import backups, notices, rechecking
-from memadmin.erasure import alarms, rechecking
+from memadmin.erasure import alarms, backups, notices, rechecking
 from memadmin.erasure.intake import today
 from memadmin.erasure.models import Kind, RequestItem
 from memadmin.erasure.visibility import visible_requests

@@ -37,7 +37,6 @@ SCHEDULES = {
     ending.DAILY: "Closing of erasures",
     rechecking.NIGHTLY: "Looking for erased users",
     rechecking.WEEKLY: "Looking for erased ids and texts",
-    GATHER: "Nightly gathering of what is past hard limits",
     GATHER: "What is past hard limits, gathered nightly",
     FOLLOW_UP: "What was withheld, looked at nightly",
     PURGE: "Papers of ended requests, purged nightly",

@@ -52,7 +52,6 @@ from memadmin.pages.erasure import detail as erasure_detail
 from memadmin.pages.erasure import drills as erasure_drills
 from memadmin.pages.erasure import executing as erasure_executing
 from memadmin.pages.erasure import exports as erasure_exports
-from memadmin.pages.erasure import hard_limit
 from memadmin.pages.erasure import inbox as erasure_inbox
 from memadmin.pages.erasure import intake as erasure_intake
 from memadmin.pages.erasure import items as erasure_items

@@ -44,6 +44,7 @@ APART = {"user_id", "pin", "sources"}  # not columns of the row itself
 CONTAINER_TEXTS = ("description", "tenant")
 CONTAINER_JSON = ("owner", "backend_roles", "configuration")
 CONTAINER_FLAGS = ("sessions_enabled", "history_enabled")
+CONTAINER_NUMBERS = ("archive_days", "summarise_from", "hard_limit_days")
 CONTAINER_TIMES = ("orphan_baseline_at", "created_at", "last_updated_at")
 LONGEST_KEEPING = 2**31 - 1
 
@@ -55,8 +56,7 @@ def write_time(time: datetime | None) -> str | None:
 
 
 def container_record(container: Container) -> dict[str, Any]:
-    names = ("name", "external_id", *CONTAINER_TEXTS, *CONTAINER_JSON, *CONTAINER_FLAGS, "archive_days", "summarise_from", "policy_state")
-    names = ("name", "external_id", *CONTAINER_TEXTS, *CONTAINER_JSON, *CONTAINER_FLAGS, "archive_days", "hard_limit_days", "policy_state")
+    names = ("name", "external_id", *CONTAINER_TEXTS, *CONTAINER_JSON, *CONTAINER_FLAGS, *CONTAINER_NUMBERS, "policy_state")
     times = {name: write_time(getattr(container, name)) for name in CONTAINER_TIMES}
     return {"type": "container", "uid": str(container.uid), **{name: getattr(container, name) for name in names}, **times}
 
@@ -116,7 +116,6 @@ def read_container(record: Record) -> FoundContainer:
         details["archive_days"] = _number(record["archive_days"], "archive_days", least=1, most=LONGEST_KEEPING)
     if "summarise_from" in record:
         details["summarise_from"] = _number(record["summarise_from"], "summarise_from", least=2, most=12)
-        details["archive_days"] = _keeping(record["archive_days"])
     if "hard_limit_days" in record:
         details["hard_limit_days"] = _hard_limit(record["hard_limit_days"])
     for name in CONTAINER_TIMES:

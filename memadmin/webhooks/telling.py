@@ -21,8 +21,7 @@ ENTRIES_AT_ONCE = 100
 ITEMS_IN_ONE = 500
 PARTS_AT_ONCE = 10
 ENDS_OF_RUNS = (Action.RUN_FINISHED, Action.RUN_FAILED, Action.RUN_CANCELLED)
-TOLD = (Action.POLICY_PUBLISHED, Action.ERASURE_FOUND_AGAIN, *ENDS_OF_RUNS)
-TOLD = (Action.POLICY_PUBLISHED, Action.ERASURE_ALARM, *ENDS_OF_RUNS)
+TOLD = (Action.POLICY_PUBLISHED, Action.ERASURE_FOUND_AGAIN, Action.ERASURE_ALARM, *ENDS_OF_RUNS)
 
 
 def behind() -> list[Subscription]:
@@ -53,8 +52,10 @@ def tell(subscription: Subscription, *, now: datetime) -> int:
 
 def _about(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> Iterator[Delivery]:
     if entry.action == Action.ERASURE_FOUND_AGAIN:
-    if entry.action == Action.ERASURE_ALARM:
         yield from _alarm(entry, subscription, now=now)
+        return
+    if entry.action == Action.ERASURE_ALARM:
+        yield from _due(entry, subscription, now=now)
         return
     subject = _subject_of(entry)
     if subject is None or not _listens(subscription, _container_of(subject)):
@@ -68,6 +69,9 @@ def _alarm(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> I
     if subscription.all_containers and Event.ERASURE_FOUND_AGAIN in subscription.events:
         data = {"look": entry.target.partition("/")[2], "kind": entry.reason_code, "found": entry.counts.get("found")}
         yield _delivery(Event.ERASURE_FOUND_AGAIN, data, None, entry, subscription, now=now)
+
+
+def _due(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> Iterator[Delivery]:
     """Tell of a request by its number alone. It may be about several containers, or about a user whom none knows."""
     request = ErasureRequest.objects.filter(uid=entry.target.partition("/")[2]).first()
     if request is None or Event.ERASURE_DUE not in subscription.events:

@@ -4,7 +4,7 @@ import pytest
 
 from memadmin.access.actors import actor_of
 from memadmin.audit.models import AuditEntry
-from memadmin.erasure import deciding, gathering, workflow
+from memadmin.erasure import deciding, gathering, purging, workflow
 from memadmin.erasure.deciding import Verdict
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import ErasureRequest, Ground, Kind, ManifestItem, Status
@@ -171,6 +171,15 @@ def test_what_was_refused_is_not_asked_for_again_the_next_night(container):
     workflow.refuse(request, "art_17_3_e", letter="A case is pending.", actor=actor_of(officer()), now=NOON)
 
     assert gather() == request
+
+
+def test_what_was_refused_is_asked_for_again_once_its_papers_are_purged(container):
+    memory = make_memory(container, days_old=101)
+    request = gather()
+    workflow.refuse(request, "art_17_3_e", letter="A case is pending.", actor=actor_of(officer()), now=NOON)
+    purging.purge(request, now=NOON + days(91))
+
+    assert listed(gather(NOON + days(91))) == {memory.uid}
 
 
 @executes

@@ -72,7 +72,7 @@ def history(row: HistoryEntry) -> dict[str, Any]:
 def container(row: Container, version: PolicyVersion | None) -> dict[str, Any]:
     columns = (
         *("name", "description", "policy_state", "sessions_enabled", "history_enabled", "archive_days", "summarise_from"),
-        *("name", "description", "policy_state", "sessions_enabled", "history_enabled", "archive_days", "hard_limit_days"),
+        "hard_limit_days",
         *("created_at", "revision"),
     )
     number = version.number if version else None

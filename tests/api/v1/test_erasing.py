@@ -14,14 +14,11 @@ from memadmin.audit.models import AuditEntry
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import ErasureRequest
 from memadmin.jobs.models import Job
-from memadmin.store.models import LongTermMemory
+from memadmin.store.models import LongTermMemory, WorkingMemory
 from tests.erasure.workflow import approved, officer, opened
-from tests.factories import a_memory, make_container, store
+from tests.factories import a_memory, a_message, a_session, make_container, make_memory, make_session, store
 from tests.people import make_person
 from tests.tokens import ApiClient, api_of, make_token
-from memadmin.store.models import LongTermMemory, WorkingMemory
-from tests.factories import a_memory, a_message, a_session, make_container, make_memory, make_session, store
-from tests.tokens import api_of
 
 pytestmark = pytest.mark.django_db
 PATH = "/api/v1/erasure-requests"
