@@ -115,7 +115,7 @@ def _of_relevance(rule: RelevanceRule) -> str:
 
 
 def _beside_policy(container: Container) -> Iterator[str]:
-    if container.archive_days is not None:
+    if container.archive_days is not None and container.policy_state == PolicyState.SET:
         yield f"What has gone by such a rule stays in an archive, unused, for {container.archive_days:,} days."
 
 

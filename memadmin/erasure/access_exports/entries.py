@@ -14,7 +14,36 @@ from memadmin.store.said import texts_of
 
 SAID = ("text", "summary", "words")  # what the row is for
 TIMES = ("created_at", "at", "noticed_at", "placed_at", "archived_at", "arrived_at", "stored_at")
-NOT_SHOWN = {"place", "uid", "revision", "time_note", "sequence", "message_count", "container", "messages", "tokens_method", "canonical_id"}
+# Of no use to a reader beside the text: `data.json` has every column.
+NOT_SHOWN = {
+    *(
+        "place",
+        "uid",
+        "revision",
+        "time_note",
+        "sequence",
+        "message_count",
+        "container",
+        "messages",
+        "canonical_id",
+        "payload_type",
+        "infer",
+    ),
+    *(
+        "stored_at",
+        "tokens",
+        "tokens_method",
+        "importance",
+        "importance_source",
+        "session",
+        "strategy_id",
+        "owner",
+        "epoch",
+        "container_id",
+        "subject_id",
+        "session_id",
+    ),
+}
 LABELS = {
     "user_id": "your id",
     "external_id": "the agent's name for it",
@@ -70,7 +99,8 @@ def _messages(messages: Any) -> Iterator[tuple[str, str]]:
 
 def _facts(row: Record) -> Iterator[tuple[str, str]]:
     for name, value in row.items():
-        if name not in NOT_SHOWN and name not in SAID and value not in (None, "", [], {}, False):
+        hidden = name in NOT_SHOWN or name in SAID or (name == "user_id" and row["place"] != "store.subjects")
+        if not hidden and value not in (None, "", [], {}, False):
             yield LABELS.get(name, name.replace("_", " ")), _moment(value) if name.endswith("_at") else _shown(value)
 
 

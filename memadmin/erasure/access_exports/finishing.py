@@ -22,7 +22,6 @@ from memadmin.erasure.access_exports.chapters import About
 from memadmin.erasure.access_exports.circumstances import circumstances_of
 from memadmin.erasure.access_exports.draft import DATA, FIRST_PAGE, MANIFEST, Progress, page_name
 from memadmin.erasure.access_exports.parts import read_parts, write_part
-from memadmin.erasure.access_exports.places import title_of
 from memadmin.erasure.access_exports.records import plain
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import AccessExport, ExportState
@@ -98,7 +97,7 @@ def _told(export: AccessExport, about: About, progress: Progress, *, now: dateti
     missing = [
         {
             "place": place,
-            "title": title_of(place),
+            "title": _titled(place),
             "class": item_class,
             "reason": reason,
             "why": left_out.in_words(reason),
@@ -116,6 +115,12 @@ def _told(export: AccessExport, about: About, progress: Progress, *, now: dateti
         "not_searched": _not_searched(about),
         "limits": [LIMITS[code] for code in manifest.limits if code in LIMITS],
     }
+
+
+def _titled(name: str) -> str:
+    """Return what a place is called where its things are not the person's: never “about you”."""
+    known = locations.LOCATIONS.get(name)
+    return known.title if known else name
 
 
 def _not_searched(about: About) -> list[dict[str, str]]:
