@@ -94,7 +94,7 @@ def test_h12_the_first_visit_starts_the_clock_and_no_later_one_moves_it():
     assert ages() == [60]
 
 
-def test_h2_before_the_grace_is_over_nothing_goes_and_h3_afterwards_it_does():
+def test_h2_and_h3_before_the_grace_is_over_nothing_goes_and_afterwards_it_does():
     container = governed(POLICY, orphan_baseline_at=NOON)
     orphans_of(container, 60)
 
