@@ -20,6 +20,7 @@ from memadmin.lifecycle import planning, second_person
 from memadmin.lifecycle.models import Trigger
 from memadmin.pages import wording
 from memadmin.pages.clashes import with_draft
+from memadmin.pages.copying import to_know
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
@@ -162,6 +163,7 @@ def policy_version_copied(request: PersonRequest, uid: UUID, number: int) -> Htt
         return _copy_page(request, container, version, error="Choose at least one container.", status=422)
     made = drafts.copy(version, chosen, actor=actor_of(request.user), now=timezone.now())
     rows = [_effect_there(draft, policy) for draft in made[:LOOKED_AT]] + [{"draft": draft} for draft in made[LOOKED_AT:]]
+    rows = [{**row, "known": list(to_know(row["draft"], policy, source=version))} for row in rows]
     context = {"container": container, "version": version, "rows": rows, "may_publish": request.user.may(Right.POLICY_PUBLISH)}
     return render_page(request, "policies/copied.html", "policies/_copied.html", context)
 

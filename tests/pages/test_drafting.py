@@ -254,7 +254,7 @@ def test_a_policy_is_copied_to_chosen_containers_as_drafts_with_their_numbers(co
     assert "one" in offered
     assert none.status_code == 422
     assert PolicyVersion.objects.filter(copied_from__container=container).count() == 2
-    assert re.search(r"<bdi>one</bdi>.*?Version 1.*?>3<", done)
+    assert re.search(r"<bdi>one</bdi>.*?Draft, version 1.*?>3<", done)
     assert "Copied from version 1 of" in words(pia.get(url("policy-version", one.uid, 1)))
 
 
@@ -266,6 +266,24 @@ def test_nobody_copies_into_a_container_that_they_may_not_see(container):
 
     assert response.status_code == 422
     assert not PolicyVersion.objects.filter(container=hidden).exists()
+
+
+def test_a_copy_says_what_is_in_its_way_and_leads_to_each_draft(container, pia):
+    same, other, out = (make_container(name) for name in ("same", "other", "out"))
+    publish(same, a_policy(relevance={"max_records": 9}))
+    policies.save_draft(other, a_policy(long_term={"retention_days": 5}), actor=ACTOR, now=NOON)
+    policies.opt_out(out, actor=ACTOR, now=NOON, base=None)
+    policies.save_draft(out, a_policy(relevance={"max_records": 9}), actor=ACTOR, now=NOON)
+
+    page = words(pia.post(url("policy-version-copied", container.uid, 1), {"container": [str(each.uid) for each in (same, other, out)]}))
+
+    assert "Version 1 in force there says the same: there is nothing to publish." in page
+    assert "1 other draft waits there." in page
+    assert "A draft of this content was there already, and no second one was made." in page
+    assert "This container has opted out: publishing ends that." in page
+    made = PolicyVersion.objects.filter(status=PolicyStatus.DRAFT, document__contains='"max_records":9').select_related("container")
+    assert [version for version in made if url("policy-version", version.container.uid, version.number) not in page] == []
+    assert made.count() == 3
 
 
 @pytest.mark.parametrize(
