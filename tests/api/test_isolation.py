@@ -21,10 +21,11 @@ def intruder(theirs: Foreign) -> ApiClient:
 
 
 def is_about_theirs(theirs: Foreign, request: Request) -> bool:
-    """True where the path itself names something of theirs, though the container is the intruder's."""
+    """True where the address names something of theirs but not their container: whatever the answer holds, it is a leak."""
     words = request[1].split("/")
-    uids = {*theirs.uids.values(), *(mid for mids in theirs.items.values() for mid in mids)}
-    return "own" in words and bool(uids & set(words)) and words[-1] != "history"
+    ids = {*theirs.uids.values(), *(mid for mids in theirs.items.values() for mid in mids)}
+    numbered = any(f"v1/{word}/{number}" in request[1] for word, number in theirs.numbers.items())
+    return "theirs" not in words and (numbered or bool(ids & set(words))) and words[-1] != "history"
 
 
 def test_a_token_of_another_container_does_nothing_at_any_address(theirs, intruder):
