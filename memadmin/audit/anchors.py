@@ -2,10 +2,11 @@
 
 `checkpoints.jsonl` is only ever added to. A line is {"body", "key_id", "signature"}; the body is canonical JSON as it was signed:
 
-    {"v", "number", "kind", "at", "streams": {name: {"seq", "row_hash"}}, "prev", "public", "next"}
+    {"v", "number", "kind", "at", "streams": {name: {"seq", "row_hash"}}, "ledger": {"seq", "hash"}, "prev", "public", "next"}
 
 `number` counts from 1, `prev` is the SHA-256 of the line before, `public` the key that signs it. A line of the kind `key` announces the
-`next` key; `restored` says that the database was put back to where `streams` says, and takes back what was anchored beyond.
+`next` key; `restored` says that the database was put back to where `streams` says, and takes back what was anchored beyond. `ledger` is the
+last line of the ledger of erasures, so that an older copy of this shows too.
 """
 
 from __future__ import annotations
@@ -29,10 +30,19 @@ VERSION = 1
 LONGEST_LINE = 64 * 1024  # bytes; a line has some hundred for each stream
 CHECKPOINT, KEY, RESTORED = "checkpoint", "key", "restored"
 Heads = Mapping[str, tuple[int, str]]  # by stream: the last row and its hash
+NO_LINES = (0, "")
 
 
 class AnchorsUnusable(Exception):
     """The folder of anchors cannot be read or written."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stand:
+    """Where everything is that a line anchors: the streams, and the ledger by its last line and hash."""
+
+    heads: Heads
+    ledger: tuple[int, str] = NO_LINES
 
 
 @dataclass(slots=True)
@@ -46,6 +56,7 @@ class Anchored:
     keys: set[str] = field(default_factory=set)  # the ids of the keys that the next line may be signed with; none: any
     rows: dict[str, dict[int, str]] = field(default_factory=dict)  # by stream: the hash that a row must have
     restored: list[dict[str, Any]] = field(default_factory=list)
+    ledger: tuple[int, str] = NO_LINES
     faults: list[tuple[int, str]] = field(default_factory=list)
 
     def highest(self, stream: str) -> int:
@@ -112,7 +123,7 @@ def latest(folder: Path) -> Anchored:
     return found
 
 
-def append(folder: Path, signer: Signer, *, kind: str, heads: Heads, at: datetime, following: str = "") -> int:
+def append(folder: Path, signer: Signer, *, kind: str, stand: Stand, at: datetime, following: str = "") -> int:
     """Add a line, on the disk when this returns, and return its number. `following` is the public key that a `key` line announces.
 
     Raises AnchorsUnusable, also where the lines that are there do not stand up.
@@ -127,7 +138,8 @@ def append(folder: Path, signer: Signer, *, kind: str, heads: Heads, at: datetim
                 "number": before.lines + 1,
                 "kind": kind,
                 "at": max(timestamp(at), before.at),  # a clock that went back does not take the anchors along
-                "streams": {name: {"seq": seq, "row_hash": row_hash} for name, (seq, row_hash) in heads.items()},
+                "streams": {name: {"seq": seq, "row_hash": row_hash} for name, (seq, row_hash) in stand.heads.items()},
+                "ledger": {"seq": stand.ledger[0], "hash": stand.ledger[1]},
                 "prev": before.last,
                 "public": signer.public,
                 "next": following,
@@ -158,6 +170,8 @@ def _take(found: Anchored, number: int, line: str) -> None:
         body = json.loads(outer["body"])
         streams = {str(name): (int(head["seq"]), str(head["row_hash"])) for name, head in body["streams"].items()}
         key_id, kind, following = key_id_of(body["public"]), str(body["kind"]), str(body["next"])
+        ledger = body.get("ledger") or {"seq": 0, "hash": ""}  # lines from before it was anchored
+        ledger_head = int(ledger["seq"]), str(ledger["hash"])
         signed = verifies(body["public"], outer["body"], outer["signature"]) and outer["key_id"] == key_id
     except (ValueError, KeyError, TypeError, AttributeError):
         found.faults.append((number, "it is no checkpoint"))
@@ -172,6 +186,7 @@ def _take(found: Anchored, number: int, line: str) -> None:
     found.faults += [(number, words) for is_wrong, words in wrong if is_wrong]
     found.lines, found.at, found.last = number, str(body["at"]), hashlib.sha256(line.encode()).hexdigest()
     found.root_key = found.root_key or key_id
+    found.ledger = ledger_head
     found.keys = {key_id, key_id_of(following)} if kind == KEY and following else {key_id}
     if kind == RESTORED:
         _take_back(found, streams, str(body["at"]))

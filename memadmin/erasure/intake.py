@@ -14,7 +14,7 @@ from django.db.models import Max, QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.erasure import deadlines, freezing, refs
+from memadmin.erasure import deadlines, freezing
 from memadmin.erasure.look_alikes import Candidate
 from memadmin.erasure.models import (
     Channel,
@@ -32,6 +32,7 @@ from memadmin.erasure.models import (
     Status,
 )
 from memadmin.erasure.moves import Refusal
+from memadmin.store import refs
 from memadmin.store.models import ItemType
 from memadmin.store.text import clean, says_something
 

@@ -10,10 +10,9 @@ from typing import Any
 
 from django.db.models import Count, Max, Min, Sum
 
-from memadmin.erasure import refs
 from memadmin.erasure.models import Decision, Line, Manifest, ManifestItem
 from memadmin.erasure.models.manifests import Answer
-from memadmin.store import locations
+from memadmin.store import locations, refs
 from memadmin.store.bulk import insert_rows
 from memadmin.store.locations import Act, Found, ItemClass
 

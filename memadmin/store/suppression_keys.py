@@ -15,12 +15,13 @@ import secrets
 import unicodedata
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 
 from django.conf import settings
 from django.db import transaction
 
-from memadmin.audit import log
+from memadmin.audit import checkpoints, log
 from memadmin.audit.actions import Action
 from memadmin.store.models import SuppressedKind
 
@@ -33,9 +34,9 @@ class KeysUnusable(Exception):
     """The file of keys cannot be read or written, or a key that is needed is not in it: nobody can say what is suppressed."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class KeyRing:
-    """`keys` by name, all of 32 bytes; new digests are made with the `current` one."""
+    """`keys` by name, all of 32 bytes; new digests are made with the `current` one. Each reading of a changed file is another ring."""
 
     current: str
     keys: dict[str, bytes]
@@ -60,8 +61,8 @@ def ring() -> KeyRing:
     try:
         if not path.exists():
             _write(path, _first(), replace=False)
-        stored = json.loads(path.read_text(encoding="ascii"))
-        return _checked(stored, path)
+        at = path.stat()
+        return _read(path, (at.st_mtime_ns, at.st_size, at.st_ino))
     except (OSError, UnicodeError) as problem:
         raise KeysUnusable(f"The keys of suppressed ids in {path} cannot be used: {problem}.") from problem
     except (ValueError, KeyError, TypeError) as problem:
@@ -70,7 +71,7 @@ def ring() -> KeyRing:
 
 @transaction.atomic
 def rotate(*, actor: str, now: datetime) -> str:
-    """Make a new current key beside the others and return its name. Raises KeysUnusable."""
+    """Make a new current key beside the others and return its name. Raises KeysUnusable, LedgerUnusable."""
     known = ring()
     name = f"{now:%Y%m%d}-{secrets.token_hex(4)}"
     stored: dict[str, object] = {
@@ -78,8 +79,15 @@ def rotate(*, actor: str, now: datetime) -> str:
         "keys": {**{each: key.hex() for each, key in known.keys.items()}, name: secrets.token_hex(32)},
     }
     log.append(Action.SUPPRESSION_KEY_ROTATED, actor=actor, target=f"keys/{name}", at=now, counts={"keys": len(known.keys) + 1})
+    checkpoints.tell_ledger("key_rotated", request="", facts={"key_id": name}, actor=actor, now=now)
     _write(Path(settings.SUPPRESSION_KEYS), stored, replace=True)  # last: a file that is not written undoes the entry
     return name
+
+
+@lru_cache(maxsize=4)
+def _read(path: Path, _as_it_is: tuple[int, int, int]) -> KeyRing:
+    """Read the file, unless it is as it was when it was last read: every digest asks for the keys."""
+    return _checked(json.loads(path.read_text(encoding="ascii")), path)
 
 
 def _first() -> dict[str, object]:

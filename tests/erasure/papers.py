@@ -3,8 +3,8 @@
 import json
 
 from memadmin.erasure.models import ErasureRequest, Kind, Manifest, ManifestItem, RequestSubject
-from memadmin.erasure.refs import item_ref, key_id, subject_ref
 from memadmin.store.locations import Act, ItemClass
+from memadmin.store.refs import item_ref, key_id, subject_ref
 from tests.factories import ACTOR, NOON, days
 
 

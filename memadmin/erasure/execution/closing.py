@@ -10,9 +10,9 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from memadmin.audit import checkpoints, log
+from memadmin.audit import checkpoints, ledger, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import backups, freezing, ledger, notices
+from memadmin.erasure import backups, freezing, notices
 from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.contents import Executed, PlaceResult
 from memadmin.erasure.certificates.issuing import issue

@@ -23,16 +23,17 @@ from uuid import UUID
 
 from django.db import transaction
 
-from memadmin.audit import log
+from memadmin.audit import ledger, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import approving, ledger, refs
+from memadmin.erasure import approving
 from memadmin.erasure.access_exports import ending
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.execution import closing, fencing, physical, users
 from memadmin.erasure.execution.batches import AT_ONCE, carry_out, next_batch, next_size
 from memadmin.erasure.execution.erasing import places_in_order
+from memadmin.erasure.execution.facts import facts_of
 from memadmin.erasure.intake import target_of
-from memadmin.erasure.models import ErasureRequest, Kind, Manifest, Outcome, Status, Verification
+from memadmin.erasure.models import ErasureRequest, Manifest, Outcome, Status, Verification
 from memadmin.erasure.moves import WrongState, move
 from memadmin.erasure.verification import looking
 from memadmin.jobs import lease, queue
@@ -121,15 +122,6 @@ def _ledger(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
     ledger.write("intent", request=str(request.uid), at=now, facts=facts_of(request))
     request.outcomes.update(withheld=0)  # of an execution before this one: what stays is counted anew
     return At("fence")
-
-
-def facts_of(request: ErasureRequest) -> dict[str, Any]:
-    """Return what the ledger says of a request: by keyed digests, whom and what it erases, and in which containers."""
-    ticked = request.subjects.filter(ticked=True, container__isnull=False).values_list("container__uid", "subject_ref")
-    whole = sorted(f"{container}/{ref}" for container, ref in ticked) if Kind(request.kind).is_about_people else []
-    items = sorted(request.items.values_list("item_ref", flat=True))
-    facts = {"kind": request.kind, "number": request.number, "subjects": whole, "items": items, "key_id": refs.key_id()}
-    return facts | {"digest": request.manifest_digest, "attempt": request.attempt}
 
 
 def _fence(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:

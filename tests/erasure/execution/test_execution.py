@@ -5,10 +5,10 @@ import pytest
 from django.conf import settings as django_settings
 from django.db import connection, transaction
 
+from memadmin.audit import ledger
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditPayload
 from memadmin.audit.verification import verify
-from memadmin.erasure import ledger
 from memadmin.erasure.certificates import checking
 from memadmin.erasure.certificates.issuing import file_of
 from memadmin.erasure.execution import resuming, steps

@@ -1,7 +1,15 @@
-"""The ledger: what was erased, in files outside the database. It is the only thing that restoring an old database cannot take back.
+"""The ledger: what was erased and held, in files outside the database. Restoring an old database cannot take it back.
 
-One line of JSON for each event, chained by hash, forced to the disk before anything is deleted. It names nobody: keyed digests of ids and
-items, counts, and where the audit log stood. Every file of `ERASURE_LEDGERS` holds the same lines.
+One line of JSON for each event, chained by hash, forced to the disk before the act. It names nobody: keyed digests of ids and items,
+names of ours, and counts. Every file of `ERASURE_LEDGERS` holds the same lines. A line is written last in the transaction of its act,
+or (of erasures) after the one that began it: so the ledger may know of an act that was taken back, and never lacks one.
+
+    intent, completed                an erasure begins; is complete
+    hold_placed, hold_released       what must be kept, and need not be any more
+    suppression_lifted               what was erased may come back
+    key_rotated                      the digests of what follows are made with another key
+    replayed                         the lines were applied to an older database
+    loss_accepted                    somebody let an older database be used without that
 """
 
 from __future__ import annotations
@@ -20,6 +28,9 @@ from django.conf import settings
 FIRST = "0" * 64
 
 
+Signature = tuple[tuple[str, int, int, int] | None, ...]
+
+
 class LedgerUnusable(Exception):
     """A file of the ledger cannot be read or written, was changed, or does not agree with the others: nothing may be erased."""
 
@@ -27,10 +38,11 @@ class LedgerUnusable(Exception):
 @dataclass(frozen=True, slots=True)
 class Line:
     seq: int
-    kind: str  # intent, completed, replayed
-    request: str
+    kind: str
+    request: str  # the uid of what asked for it, where something did
     facts: dict[str, Any]
     hash: str
+    at: datetime
 
 
 def write(kind: str, *, request: str, at: datetime, facts: dict[str, Any]) -> Line:
@@ -51,12 +63,32 @@ def write(kind: str, *, request: str, at: datetime, facts: dict[str, Any]) -> Li
                 _complete(path, texts)
             return same[-1] if same else _line(texts[-1])
     except OSError as problem:
-        raise LedgerUnusable(f"The ledger of erasures cannot be written: {problem}. Nothing was erased.") from problem
+        raise LedgerUnusable(f"The ledger of erasures cannot be written: {problem}. Nothing was done.") from problem
 
 
 def lines() -> list[Line]:
     """Return all lines, checked. Raises LedgerUnusable where one was changed or cut out, or two files say different things."""
     return [_line(text) for text in _agreed()]
+
+
+def signature() -> Signature:
+    """Return what changes whenever a file does, without reading it. Raises LedgerUnusable."""
+    return tuple(_as_it_is(path) for path in _paths())
+
+
+def names() -> str:
+    """Return where the ledger lies, for a message."""
+    return ", ".join(map(str, _paths()))
+
+
+def _as_it_is(path: Path) -> tuple[str, int, int, int] | None:
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    except OSError as problem:
+        raise LedgerUnusable(f"The ledger of erasures in {path} cannot be read: {problem.strerror}.") from problem
+    return str(path), found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def _agreed() -> list[str]:
@@ -94,7 +126,7 @@ def _whole_lines(path: Path) -> list[str]:
 
 def _line(text: str) -> Line:
     stored = json.loads(text)
-    return Line(stored["seq"], stored["kind"], stored["request"], stored["facts"], stored["hash"])
+    return Line(**{name: stored[name] for name in ("seq", "kind", "request", "facts", "hash")}, at=datetime.fromisoformat(stored["at"]))
 
 
 def _text(kind: str, request: str, at: datetime, facts: dict[str, Any], *, before: Line | None) -> str:

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from memadmin.erasure import ledger
+from memadmin.audit import ledger
 from tests.factories import NOON
 
 
@@ -86,5 +86,5 @@ def test_a_line_that_a_killed_writer_left_unfinished_was_never_written(files):
 def test_18_a_place_that_cannot_be_written_is_told(settings, tmp_path):
     settings.ERASURE_LEDGERS = ["/proc/nowhere/ledger.jsonl"]
 
-    with pytest.raises(ledger.LedgerUnusable, match="Nothing was erased"):
+    with pytest.raises(ledger.LedgerUnusable, match="Nothing was done"):
         note()
