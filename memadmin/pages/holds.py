@@ -18,6 +18,7 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_memories, visible_sessions, visible_subjects, within
+from memadmin.audit.ledger import LedgerUnusable
 from memadmin.erasure.destroyed import Destroyed, destroyed
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
@@ -35,7 +36,7 @@ SEEN: dict[str, Callable[[Person], Any]] = {
     HoldScope.MEMORY.value: visible_memories,
 }
 DAY = forms.DateInput(attrs={"type": "date"})
-REFUSED = (holding.NoReason, holding.AlreadyHeld, holding.Gone, holding.NotHeld, holding.NoticeMissing)
+REFUSED = (holding.NoReason, holding.AlreadyHeld, holding.Gone, holding.NotHeld, holding.NoticeMissing, LedgerUnusable)
 
 
 class HoldForm(forms.Form):

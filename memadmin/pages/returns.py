@@ -15,6 +15,7 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, within
+from memadmin.audit.ledger import LedgerUnusable
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
@@ -50,7 +51,7 @@ def suppression_lift(request: PersonRequest, uid: UUID) -> HttpResponse:
     suppressed = get_object_or_404(_visible_suppressions(request.user), uid=uid)
     try:
         suppression.lift(suppressed, reason=clean(request.POST.get("reason", "")), actor=actor_of(request.user), now=timezone.now())
-    except (suppression.NoReason, suppression.NotStanding, KeysUnusable) as error:
+    except (suppression.NoReason, suppression.NotStanding, KeysUnusable, LedgerUnusable) as error:
         problem(request, str(error))
     else:
         notice(request, "Lifted: it may come back. Nothing was brought back by this.")

@@ -16,7 +16,7 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.store import counters
+from memadmin.store import counters, ledger_lines
 from memadmin.store.held_copies import copy_holds
 from memadmin.store.models import (
     Archived,
@@ -33,6 +33,7 @@ from memadmin.store.models import (
 )
 from memadmin.store.text import says_something
 
+FORGOTTEN = "As the ledger says; the words were lost when an older database was put back."
 Holdable = Container | Subject | Session | LongTermMemory
 # By table: the column with the name of what a hold on something else than the user or container may be on.
 NAMED_BY: dict[type[models.Model], str] = {
@@ -77,7 +78,9 @@ class Placing:
 
 @transaction.atomic
 def place(target: Holdable, what: Placing, *, actor: str, now: datetime) -> Hold:
-    """Bind a container, user, session or long-term memory, and everything that belongs to it. Raises NoReason, AlreadyHeld, Gone."""
+    """Bind a container, user, session or long-term memory, and everything that belongs to it. Raises NoReason, AlreadyHeld, Gone,
+    LedgerUnusable.
+    """
     if not says_something(what.reason):
         raise NoReason("Say why this must be kept: the next person will ask.")
     scope, container_id, subject_id = _whereabouts(target)
@@ -101,6 +104,7 @@ def place(target: Holdable, what: Placing, *, actor: str, now: datetime) -> Hold
     counts = copy_holds(container_id=container_id, subject_id=subject_id)
     payload = {"reason": hold.reason, "review_on": hold.review_on.isoformat()}
     _note(Action.HOLD_PLACED, hold, actor=actor, now=now, counts=counts, payload=payload)
+    ledger_lines.hold_placed(hold, now=now)
     target.refresh_from_db(fields=["held", "restricted"])
     return hold
 
@@ -129,7 +133,7 @@ def change_review(hold: Hold, *, review_on: date, actor: str, now: datetime) -> 
 
 @transaction.atomic
 def release(hold: Hold, *, reason: str, actor: str, now: datetime) -> None:
-    """End a hold. What another hold binds too stays held. Raises NoReason, NotHeld, NoticeMissing."""
+    """End a hold. What another hold binds too stays held. Raises NoReason, NotHeld, NoticeMissing, LedgerUnusable."""
     if not says_something(reason):
         raise NoReason("Say why this need not be kept any more: the next person will ask.")
     _lock(hold.container_id, hold.subject_id)
@@ -141,6 +145,33 @@ def release(hold: Hold, *, reason: str, actor: str, now: datetime) -> None:
     counts = copy_holds(container_id=hold.container_id, subject_id=hold.subject_id)
     _note(Action.HOLD_RELEASED, hold, actor=actor, now=now, counts=counts, payload={"reason": reason.strip()})
     hold.refresh_from_db()
+    ledger_lines.hold_released(hold, now=now)
+
+
+@transaction.atomic
+def place_again(hold: Hold, *, actor: str, now: datetime) -> bool:
+    """Place a hold that only the ledger has kept, in a database that has forgotten it; return False where it stands already."""
+    _lock(hold.container_id, hold.subject_id)
+    same = {"target_uid": hold.target_uid, "kind": hold.kind, "authority": hold.authority}
+    if Hold.objects.filter(Q(uid=hold.uid) | Q(**same, released_at__isnull=True)).exists():
+        return False
+    hold.reason = FORGOTTEN
+    hold.save()
+    counts = copy_holds(container_id=hold.container_id, subject_id=hold.subject_id)
+    _note(Action.HOLD_PLACED, hold, actor=actor, now=now, counts=counts, payload={"reason": hold.reason})
+    return True
+
+
+@transaction.atomic
+def release_again(hold: Hold, *, by: str, at: datetime, noticed_on: date | None, actor: str, now: datetime) -> bool:
+    """End a hold that the ledger says was released; return False where it has ended."""
+    _lock(hold.container_id, hold.subject_id)
+    values = {"released_by": by, "released_at": at, "release_reason": FORGOTTEN, "notice_sent_on": noticed_on or hold.notice_sent_on}
+    if not _standing(hold).update(**values):
+        return False
+    counts = copy_holds(container_id=hold.container_id, subject_id=hold.subject_id)
+    _note(Action.HOLD_RELEASED, hold, actor=actor, now=now, counts=counts, payload={"reason": FORGOTTEN})
+    return True
 
 
 def standing_on(item: Session | LongTermMemory | Subject) -> list[Hold]:

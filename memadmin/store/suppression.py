@@ -17,7 +17,7 @@ from django.db.models import F, Q, QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.store import counters, making_locks
+from memadmin.store import counters, ledger_lines, making_locks
 from memadmin.store.models import Container, Mode, Subject, SuppressedKind, Suppression
 from memadmin.store.querysets import SubjectQuerySet
 from memadmin.store.suppression_keys import KeysUnusable, normal, ring
@@ -25,6 +25,7 @@ from memadmin.store.text import says_something
 
 STRICTEST_FIRST = tuple(Mode)
 STANDING = [mode for mode in Mode if mode is not Mode.LIFTED]
+FORGOTTEN = "As the ledger says; the words were lost when an older database was put back."
 AT_ONCE = 500  # digests in one look-up
 
 
@@ -129,19 +130,43 @@ def keep_until(request_ref: str, until: datetime, *, actor: str, now: datetime) 
 
 @transaction.atomic
 def lift(suppression: Suppression, *, reason: str, actor: str, now: datetime) -> None:
-    """Let what was suppressed in again. It brings nothing back: who comes under the id now begins anew. Raises NoReason, NotStanding."""
+    """Let what was suppressed in again. It brings nothing back: who comes under the id now begins anew.
+
+    Raises NoReason, NotStanding, LedgerUnusable.
+    """
     if not says_something(reason):
         raise NoReason("Say why this may come back: the next person will ask.")
-    values = {"mode": Mode.LIFTED, "lifted_by": actor, "lifted_at": now, "lift_reason": reason.strip()}
     if suppression.mode == Mode.FENCE:
         raise NotStanding("An erasure is running: what it fences cannot be lifted.")
-    if not Suppression.objects.filter(pk=suppression.pk, mode__in=STANDING).exclude(mode=Mode.FENCE).update(**values):
-        raise NotStanding("This was lifted already.")
-    for subject in _suppressed_rows(suppression):
-        _mark(Subject.objects.filter(pk=subject.pk), _mode_of(verdicts(subject.container, [subject.user_id], now=now)))
+    _end(suppression, lifted_by=actor, lifted_at=now, lift_reason=reason.strip())
     target = f"suppressions/{suppression.uid}"
     log.append(Action.SUPPRESSION_LIFTED, actor=actor, target=target, at=now, payload={"reason": reason.strip()})
-    suppression.refresh_from_db()
+    ledger_lines.suppression_lifted(suppression, now=now)
+
+
+@transaction.atomic
+def lift_again(suppression: Suppression, *, by: str, at: datetime, actor: str, now: datetime) -> None:
+    """Lift what the ledger says was lifted, in a database that has forgotten it. Raises NotStanding."""
+    _end(suppression, lifted_by=by, lifted_at=at, lift_reason=FORGOTTEN)
+    log.append(Action.SUPPRESSION_LIFTED, actor=actor, target=f"suppressions/{suppression.uid}", at=now, reason_code="ledger")
+
+
+def remember(digest: str, *, key_id: str, container: Container, terms: Terms, request_ref: str, now: datetime) -> bool:
+    """Suppress a user who has no row and whose id is known by this digest alone; return whether that is new.
+
+    The caller has the transaction, and says it in the log.
+    """
+    if Suppression.objects.filter(digest=digest, container=container, mode__in=STANDING).exists():
+        return False
+    named = {"kind": SuppressedKind.SUBJECT, "digest": digest, "key_id": key_id, "container": container, "request_ref": request_ref}
+    values = {"mode": terms.mode, "block_until": terms.block_until, "keep_until": terms.keep_until}
+    Suppression.objects.create(**named, **values, since=now)
+    return True
+
+
+def block_until(request_ref: str, until: datetime) -> None:
+    """Let what a request blocks be blocked until then: for as long as it was meant to be at first. The caller says it in the log."""
+    Suppression.objects.filter(request_ref=request_ref, mode=Mode.BLOCK).update(block_until=until)
 
 
 @transaction.atomic
@@ -202,6 +227,15 @@ def _place(kind: SuppressedKind, text: str, container: Container | None, terms: 
         standing.refresh_from_db()
         return standing
     return Suppression.objects.create(kind=kind, digest=keys.digest(kind, text), key_id=keys.current, container=container, **values)
+
+
+def _end(suppression: Suppression, *, lifted_at: datetime, **values: object) -> None:
+    standing = Suppression.objects.filter(pk=suppression.pk, mode__in=STANDING).exclude(mode=Mode.FENCE)
+    if not standing.update(mode=Mode.LIFTED, lifted_at=lifted_at, **values):
+        raise NotStanding("This was lifted already.")
+    suppression.refresh_from_db()
+    for subject in _suppressed_rows(suppression):
+        _mark(Subject.objects.filter(pk=subject.pk), _mode_of(verdicts(subject.container, [subject.user_id], now=lifted_at)))
 
 
 def _look_up(kind: SuppressedKind, container: Container, forms: Mapping[str, str], *, now: datetime) -> dict[str, Verdict]:
