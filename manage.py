@@ -12,11 +12,18 @@ from memadmin import bootstrap
 if __name__ == "__main__":
     bootstrap.enter_environment(sys.argv[1:])
 
+    import django
     from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memadmin.settings")
     try:
+        django.setup()
+        from memadmin.management.refusing import refusal_of  # needs the settings
+
+        refusal = refusal_of(sys.argv[1:])
+        if refusal:
+            sys.exit(refusal)
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as problem:
         sys.exit(str(problem))

@@ -11,6 +11,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from memadmin.erasure.restoring import guard
 from memadmin.jobs import heartbeat
 
 WORKER_IS_LATE_AFTER = timedelta(seconds=180)  # it beats every minute
@@ -28,10 +29,10 @@ def healthz(request: HttpRequest) -> JsonResponse:
 def readyz(request: HttpRequest) -> JsonResponse:
     """Whether work can be done: 200 when every state is good, else 503."""
     try:
-        states = {"database": "up", "migrations": _migrations(), "worker": worker_state()}
+        states = {"database": "up", "migrations": _migrations(), "worker": worker_state(), "ledger": _ledger()}
     except DatabaseError:
-        states = {"database": "down", "migrations": "unknown", "worker": "unknown"}
-    good = states == {"database": "up", "migrations": "applied", "worker": "alive"}
+        states = {"database": "down", "migrations": "unknown", "worker": "unknown", "ledger": "unknown"}
+    good = states == {"database": "up", "migrations": "applied", "worker": "alive", "ledger": "applied"}
     return JsonResponse(states, status=200 if good else 503)
 
 
@@ -41,6 +42,12 @@ def worker_state() -> str:
     if age is None:
         return "never seen"
     return "alive" if age <= WORKER_IS_LATE_AFTER else "late"
+
+
+def _ledger() -> str:
+    """Return "applied", or why the database is not as new as what lies outside of it."""
+    found = guard.state()
+    return "applied" if found.is_open else "; ".join(reason.label for reason in found.reasons)
 
 
 def _migrations() -> str:

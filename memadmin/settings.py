@@ -83,6 +83,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "csp.middleware.CSPMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
+    "memadmin.maintenance.maintenance_middleware",
 ]
 
 ROOT_URLCONF = "memadmin.urls"

@@ -36,6 +36,12 @@ def broken(request: HttpRequest) -> JsonResponse:
     return response
 
 
+def maintenance(request: HttpRequest) -> JsonResponse:
+    """Answer while an older database waits for what was erased since to be erased again."""
+    error = ApiError(503, STATUS, "A backup was restored here. Nothing is read or written until what was erased since is erased again.")
+    return _answer(request, error, code="restored_backup")
+
+
 def _answer(request: HttpRequest, error: ApiError, *, code: str) -> JsonResponse:
     """Each API has one shape for whatever goes wrong."""
     if request.path.startswith(COMPATIBLE):

@@ -4,7 +4,7 @@ One line of JSON for each event, chained by hash, forced to the disk before the 
 names of ours, and counts. Every file of `ERASURE_LEDGERS` holds the same lines. A line is written last in the transaction of its act,
 or (of erasures) after the one that began it: so the ledger may know of an act that was taken back, and never lacks one.
 
-    intent, completed                an erasure begins; is complete
+    intent, completed, closed        an erasure begins; is complete; the backups from before it are gone
     hold_placed, hold_released       what must be kept, and need not be any more
     suppression_lifted               what was erased may come back
     key_rotated                      the digests of what follows are made with another key

@@ -14,7 +14,7 @@ from memadmin.store.locations import Act
 from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Session, WorkingMemory
 
 NEW, HOLD, DIGEST = "new_items", "holds_changed", "digest_changed"
-_STORED: tuple[tuple[str, Any, str], ...] = (
+STORED: tuple[tuple[str, Any, str], ...] = (
     ("store.sessions", Session, "stored_at"),
     ("store.working", WorkingMemory, "stored_at"),
     ("store.long_term", LongTermMemory, "stored_at"),
@@ -30,10 +30,10 @@ def drift_of(manifest: Manifest) -> str:
     """
     if manifests.digest_of(manifest) != manifest.digest:
         return DIGEST
-    for _, model, stored in _STORED:
+    for _, model, stored in STORED:
         if _meant(manifest, model).filter(**{f"{stored}__gt": manifest.cutoff_at}).exists():
             return NEW
-    return HOLD if any(_holds_changed(manifest, name, model) for name, model, _ in _STORED) else ""
+    return HOLD if any(_holds_changed(manifest, name, model) for name, model, _ in STORED) else ""
 
 
 def _meant(manifest: Manifest, model: Any) -> QuerySet[Any]:

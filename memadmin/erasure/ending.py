@@ -15,9 +15,9 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import QuerySet
 
-from memadmin.audit import checkpoints, log
+from memadmin.audit import checkpoints, ledger, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import backups, ledger, notices
+from memadmin.erasure import backups, notices
 from memadmin.erasure.backups import Basis, Horizon
 from memadmin.erasure.bars import ERASING
 from memadmin.erasure.certificates.issuing import issue

@@ -11,11 +11,18 @@ from memadmin.erasure.access_exports import ending as export_ending
 from memadmin.erasure.drills import running as drills
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import RecheckKind
+from memadmin.erasure.restoring import guard
 from memadmin.jobs import queue
 from memadmin.jobs.parts import do_part
-from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
+from memadmin.jobs.registry import JobView, Step, every_minute, holds_work_while, job, scheduled
 
 NOTICES = "erasure.notices"
+
+
+@holds_work_while
+def an_older_database_was_put_back() -> bool:
+    """Nothing is evicted, written or erased in it until the ledger was applied."""
+    return guard.is_shut()
 
 
 @job(discovery.DISCOVER, on_failed=discovery.failed)

@@ -71,8 +71,13 @@ class MinuteFunction(Protocol):
     def __call__(self, *, now: datetime) -> None: ...
 
 
+class GateFunction(Protocol):
+    def __call__(self) -> bool: ...
+
+
 HANDLERS: dict[str, Handler] = {}
 EVERY_MINUTE: list[MinuteFunction] = []
+GATES: list[GateFunction] = []
 CRONS: dict[str, str] = {}  # kind -> the times a new installation starts with; afterwards the row in Schedule counts
 INTERVALS: dict[str, str] = {}  # kind -> the setting that, changed from its default, says every how many hours it starts
 
@@ -96,6 +101,16 @@ def every_minute(function: MinuteFunction) -> MinuteFunction:
     """Let the tick call a function that queues a job when there is something to do. It costs a query or two, and runs each minute."""
     EVERY_MINUTE.append(function)
     return function
+
+
+def holds_work_while(function: GateFunction) -> GateFunction:
+    """Let no worker begin a job, nor the clock start one, while this function returns True. It is asked often."""
+    GATES.append(function)
+    return function
+
+
+def work_is_held() -> bool:
+    return any(gate() for gate in GATES)
 
 
 def scheduled(kind: str, *, default_cron: str, interval: str = "") -> Callable[[StepFunction], StepFunction]:

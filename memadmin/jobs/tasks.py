@@ -15,6 +15,9 @@ logger = logging.getLogger(__name__)
 
 def run_job(job_id: int) -> None:
     with _nothing_escapes(f"job {job_id}"):
+        if registry.work_is_held():
+            logger.info("job %d: work is held, left in the queue", job_id)
+            return
         runner.run_stretch(job_id)
 
 
@@ -23,6 +26,8 @@ def tick() -> None:
     now = timezone.now()
     with _nothing_escapes("heartbeat"):
         heartbeat.beat(now)
+    if registry.work_is_held():
+        return  # the tick finds what was left once it is not
     with _nothing_escapes("reconcile"):
         reconcile.reconcile(now=now)
     with _nothing_escapes("schedules"):

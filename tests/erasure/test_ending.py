@@ -4,10 +4,11 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
+from memadmin.audit import ledger
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
 from memadmin.audit.verification import verify
-from memadmin.erasure import backups, ending, ledger, notices
+from memadmin.erasure import backups, ending, notices
 from memadmin.erasure.certificates.checking import check
 from memadmin.erasure.certificates.issuing import file_of
 from memadmin.erasure.execution import closing

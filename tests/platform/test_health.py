@@ -25,7 +25,7 @@ def test_ready_means_database_migrations_and_a_living_worker(client: Client):
 
     answer = client.get("/readyz")
 
-    assert (answer.status_code, answer.json()) == (200, {"database": "up", "migrations": "applied", "worker": "alive"})
+    assert (answer.status_code, answer.json()) == (200, {"database": "up", "migrations": "applied", "worker": "alive", "ledger": "applied"})
 
 
 @pytest.mark.django_db

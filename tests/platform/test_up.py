@@ -75,7 +75,7 @@ def installation(tmp_path: Path) -> Iterator[Installation]:
 def test_up_serves_heals_and_stops_cleanly(installation: Installation):
     wait_for(lambda: installation.says("memadmin runs at") or installation.process.poll() is not None, seconds=120)
     assert installation.says("create_person LOGIN --role administrator"), installation.log.read_text()
-    good = {"database": "up", "migrations": "applied", "worker": "alive"}
+    good = {"database": "up", "migrations": "applied", "worker": "alive", "ledger": "applied"}
     wait_for(lambda: installation.states() == good, seconds=60)
     first = installation.children()
 

@@ -15,7 +15,6 @@ from uuid import UUID
 
 from django.db.models import Q
 
-from memadmin.erasure import refs
 from memadmin.erasure.access_exports import entries, left_out, papers
 from memadmin.erasure.access_exports.draft import Draft
 from memadmin.erasure.access_exports.places import content_places, title_of
@@ -23,7 +22,7 @@ from memadmin.erasure.access_exports.records import Names, Record, plain, record
 from memadmin.erasure.access_exports.sources import with_sources
 from memadmin.erasure.models import Manifest, ManifestItem
 from memadmin.erasure.scope import scope_of
-from memadmin.store import locations
+from memadmin.store import locations, refs
 from memadmin.store.locations import Location
 from memadmin.store.models import Session, WorkingMemory
 

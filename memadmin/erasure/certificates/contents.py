@@ -9,10 +9,9 @@ from typing import Any
 
 from django.db.models import Count, Max, Q
 
-from memadmin.audit import anchors, checkpoints
+from memadmin.audit import anchors, checkpoints, ledger
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditHead, Stream
-from memadmin.erasure import ledger
 from memadmin.erasure.backups import Horizon
 from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.checking import SCHEMA

@@ -35,7 +35,7 @@ def facts_of(request: ErasureRequest) -> dict[str, Any]:
         "key_id": refs.key_id(),
         "subjects": sorted({_subject(row) for row in ticked}) if people else [],
         "fences": _fences(ticked) if people else [],
-        "items": sorted(refs.item_ref(uid) for uid in request.items.values_list("item_uid", flat=True)),
+        "items": sorted(refs.item_ref(uid) for uid in request.items.values_list("item_uid", flat=True) if uid is not None),
         "decided": _decided(request),
     }
 

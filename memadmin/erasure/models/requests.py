@@ -63,6 +63,7 @@ class Channel(models.TextChoices):
     COMMAND = "command", "by a command"
     NIGHTLY = "nightly", "gathered at night"
     DRILL = "drill", "by a drill"
+    LEDGER = "ledger", "from the ledger, after a backup was put back"
 
 
 class IdentityLevel(models.IntegerChoices):

@@ -16,6 +16,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import OperationalError, connection
 
+from memadmin.erasure.restoring import guard
 from memadmin.management import first_steps, processes
 from memadmin.management.addresses import Address, BadAddress, is_free, next_free, parse_address
 from memadmin.management.supervisor import POLL, Supervisor
@@ -81,6 +82,10 @@ class Command(BaseCommand):
             notes = first_steps.load_demo(self.stdout) if demo else []
         if not demo:
             notes = first_steps.offer_administrator(self.stdout)
+        state = guard.state()
+        if not state.is_open:
+            why = "; ".join(reason.label for reason in state.reasons)
+            notes = [*notes, f"NOBODY IS SERVED: {why}. Run `python3 manage.py reapply_erasures` (docs/operations.md)."]
         connection.close()  # the children open their own
         return notes
 

@@ -7,8 +7,9 @@ from uuid import uuid4
 import pytest
 
 from memadmin.access.actors import actor_of
+from memadmin.audit import ledger
 from memadmin.audit.models import AuditEntry
-from memadmin.erasure import approving, deciding, discovery, ledger, workflow
+from memadmin.erasure import approving, deciding, discovery, workflow
 from memadmin.erasure.certificates import checking
 from memadmin.erasure.certificates.issuing import file_of
 from memadmin.erasure.execution import resuming, steps
