@@ -112,8 +112,8 @@ def continue_drill(*, now: datetime) -> None:
     drills.continue_drill(now=now)
 
 
-@scheduled("erasure.monthly_drill", default_cron="0 4 1 * *")
-@job("erasure.monthly_drill")
+@scheduled(drills.MONTHLY, default_cron="0 4 1 * *")
+@job(drills.MONTHLY)
 def monthly_drill(job: JobView, *, now: datetime) -> Step:
     """Begin a drill, where the settings say so and nothing is in its way."""
     drills.start_monthly(now=now)

@@ -14,6 +14,7 @@ from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
 from memadmin.erasure import ending, rechecking
 from memadmin.erasure.alarms import ALARM
+from memadmin.erasure.drills import running as drills
 from memadmin.erasure.following import FOLLOW_UP
 from memadmin.erasure.gathering import GATHER
 from memadmin.erasure.purging import PURGE
@@ -21,6 +22,7 @@ from memadmin.jobs import schedules
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.registry import CRONS
 from memadmin.lifecycle import nightly, sealing
+from memadmin.lifecycle.inference import rederiving
 from memadmin.lifecycle.nightly import may_evict
 from memadmin.pages.decorators import may
 from memadmin.pages.foreseeing import Outcome, foresee, lets_more_go
@@ -41,6 +43,8 @@ SCHEDULES = {
     FOLLOW_UP: "What was withheld, looked at nightly",
     PURGE: "Papers of ended requests, purged nightly",
     ALARM: "Alarms of requests that are nearly due, daily",
+    rederiving.REDERIVE: "Summing up again after erasures",
+    drills.MONTHLY: "Drill of an erasure, where the settings want one",
 }
 
 

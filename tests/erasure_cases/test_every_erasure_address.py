@@ -29,8 +29,6 @@ pytestmark = pytest.mark.django_db
 ADDRESSES = [each for each in urlpatterns if isinstance(each, URLPattern) and (each.name or "").startswith("erasure-")]
 ABOUT_ONE = sorted(str(each.name) for each in ADDRESSES if str(each.pattern).startswith("erasure/<uuid:uid>/"))
 VERBS_OF_SHELL = ("search", "freeze", "cancel", "refuse", "go-on", "receipt", "run")
-NO_VERBS = {"erasure-detail", "erasure-items", "erasure-approval", "erasure-progress"}
-VERBS = sorted(set(ABOUT_ONE) - NO_VERBS)
 
 
 @pytest.fixture
@@ -56,16 +54,18 @@ def address(name: str, request: ErasureRequest) -> str:
     return reverse(f"pages:{name}", args=[request.uid])
 
 
-@pytest.mark.parametrize("name", VERBS)
-def test_54_a_verb_takes_neither_get_nor_a_form_of_another_site(request_of_shop: ErasureRequest, name: str):
+@pytest.mark.parametrize("name", ABOUT_ONE)
+def test_54_an_address_reads_or_acts_and_acts_for_no_get_and_no_form_of_another_site(request_of_shop: ErasureRequest, name: str):
     cora = a_browser_of(Role.COMPLIANCE, login="cora2")
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(Person.objects.get(login="cora2"))
     before = everything()
 
-    assert cora.get(address(name, request_of_shop)).status_code == 405
-    assert strict.post(address(name, request_of_shop)).status_code == 403
-    assert strict.post(address(name, request_of_shop), headers={"Origin": "https://elsewhere.example"}).status_code == 403
+    if cora.get(address(name, request_of_shop)).status_code != 405:
+        assert cora.post(address(name, request_of_shop)).status_code == 405
+    else:
+        assert strict.post(address(name, request_of_shop)).status_code == 403
+        assert strict.post(address(name, request_of_shop), headers={"Origin": "https://elsewhere.example"}).status_code == 403
     assert everything() == before
 
 
@@ -74,18 +74,18 @@ def test_55_what_another_tenant_asks_does_not_exist(request_of_shop: ErasureRequ
     otto = a_browser_of(Role.COMPLIANCE, login="otto", containers=[make_container("other")])
     before = everything()
 
-    answer = otto.post(address(name, request_of_shop)) if name in VERBS else otto.get(address(name, request_of_shop))
+    answers = {method(address(name, request_of_shop)).status_code for method in (otto.get, otto.post)}
 
-    assert answer.status_code == 404
+    assert answers == {404, 405}
     assert everything() == before
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", ABOUT_ONE)
 def test_55_who_only_reads_changes_nothing(request_of_shop: ErasureRequest, name: str):
     ada = a_browser_of(Role.AUDITOR, login="ada")
     before = everything()
 
-    assert ada.post(address(name, request_of_shop)).status_code == 403
+    assert ada.post(address(name, request_of_shop)).status_code in (403, 405)
     assert everything() == before
 
 

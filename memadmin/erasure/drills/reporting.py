@@ -43,7 +43,11 @@ def report_of(drill: Drill) -> dict[str, Any]:
         "traces_after": drill.traces_after,
         "tidied": drill.tidied,
         "places": [_place(place) for place in places_of(drill)],
-        "controls_only": [{"place": name, "because": why} for name, why in CONTROLS_ONLY.items() if name in locations.LOCATIONS],
+        "controls_only": [
+            {"place": name, "title": locations.get(name).title, "because": why}
+            for name, why in CONTROLS_ONLY.items()
+            if name in locations.LOCATIONS
+        ],
     }
 
 

@@ -46,7 +46,7 @@ from memadmin.store import configuration, ingest, locations
 from memadmin.store.locations import ItemClass
 from memadmin.store.models import Subject
 
-DRILL = "erasure.drill"
+DRILL, MONTHLY = "erasure.drill", "erasure.monthly_drill"
 ACTOR = "job/erasure.drill"
 STRETCH = timedelta(seconds=10)
 PHASES = ("plant", "search", "approve", "execute", "check", "tidy")
