@@ -24,10 +24,16 @@ from memadmin.store.models import Container, LongTermMemory
 # Places in which nothing is planted for good: why. Their columns are tried by the controls of the verification, which are taken back.
 CONTROLS_ONLY = {
     "access.tokens": "a token is a key to the store, and none is made for a drill",
+    "access_exports.copies": "an export is made for the reviewed request of a person",
+    "access_exports.parts": "an export is made for the reviewed request of a person",
     "lifecycle.approvals": "a run that waits for a second person would call people",
     "store.suppressions": "holds keyed digests, in which no word can be found",
 }
 BESIDE = Location(name="erasure.beside", title="a row that another one needs", order=0)
+
+
+class NotPlantable(Exception):
+    """A row here would need a request beside it, and a drill makes no other one than its own."""
 
 
 def inert(table: str, word: str, now: datetime) -> Mapping[str, Any]:
@@ -80,6 +86,8 @@ def _made(model: type[models.Model], planted: Planted, location: Location, *, no
     beside: list[list[Any]] = []
     fields: list[Any] = list(model._meta.concrete_fields)
     for field in fields:
+        if _needs_another(field, values) and field.related_model._meta.app_label == "erasure":
+            raise NotPlantable(f"{location.name} needs a request: say in CONTROLS_ONLY why nothing is planted there.")
         if _needs_another(field, values):
             beside += _made(field.related_model, planted, BESIDE, now=now)
             values[field.attname] = beside[0][1]
