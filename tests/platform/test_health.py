@@ -60,4 +60,7 @@ def test_a_database_that_is_down_is_said_without_details(client: Client, monkeyp
 
     answer = client.get("/readyz")
 
-    assert (answer.status_code, answer.json()) == (503, {"database": "down", "migrations": "unknown", "worker": "unknown"})
+    assert (answer.status_code, answer.json()) == (
+        503,
+        {"database": "down", "migrations": "unknown", "worker": "unknown", "ledger": "unknown"},
+    )
