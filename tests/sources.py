@@ -43,6 +43,15 @@ def calls(tree: ast.AST) -> Iterator[tuple[ast.Call, list[str]]]:
             yield node, _chain(node.func)
 
 
+def dotted(node: ast.AST) -> list[str]:
+    """Return the words of a plain chain of attributes; [] for anything else."""
+    names: list[str] = []
+    while isinstance(node, ast.Attribute):
+        names.append(node.attr)
+        node = node.value
+    return [node.id, *names[::-1]] if isinstance(node, ast.Name) else []
+
+
 def _chain(node: ast.expr) -> list[str]:
     names: list[str] = []
     while True:

@@ -4,14 +4,13 @@ import ast
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.apps import apps
 from django.core.management import call_command
-from django.urls import URLPattern, URLResolver, get_resolver
 
 from memadmin.access.rights import Right
 from memadmin.access.scopes import Scope
@@ -20,6 +19,7 @@ from memadmin.pages.decorators import SIGNED_IN
 from memadmin.store import configuration
 from memadmin.store.coverage import uncovered
 from tests import sources
+from tests.addresses import addresses
 
 MEMORY_MODELS = {"Session", "WorkingMemory", "LongTermMemory", "HistoryEntry"}
 MEMORY_TABLES = {"store_session", "store_workingmemory", "store_longtermmemory", "store_historyentry"}
@@ -145,7 +145,7 @@ def test_the_rules_about_doors_see_every_way_through():
 
 
 def test_every_address_names_a_right():
-    pages = [(name, view) for _, name, view in _addresses() if name not in PUBLIC_PAGES and not hasattr(view, "scopes")]
+    pages = [(name, view) for _, name, view in addresses() if name not in PUBLIC_PAGES and not hasattr(view, "scopes")]
     asked = {name: getattr(view, "required_right", None) for name, view in pages}
     signed_in = {name for name, right in asked.items() if right == SIGNED_IN}
 
@@ -154,7 +154,7 @@ def test_every_address_names_a_right():
 
 
 def test_every_address_of_the_api_names_a_scope_for_each_method():
-    api = {path: getattr(view, "scopes", None) for path, _, view in _addresses() if path.startswith(API_PATHS)}
+    api = {path: getattr(view, "scopes", None) for path, _, view in addresses() if path.startswith(API_PATHS)}
 
     assert [path for path, scopes in api.items() if not scopes or not set(scopes.values()) <= set(Scope)] == []
 
@@ -162,7 +162,7 @@ def test_every_address_of_the_api_names_a_scope_for_each_method():
 @pytest.mark.django_db
 def test_a_stranger_sees_no_page(client: Any):
     shown = []
-    for pattern, name, _ in _addresses():
+    for pattern, name, _ in addresses():
         path = re.sub(r"<(?:(\w+):)?\w+>", lambda part: SAMPLES.get(part[1], "x"), pattern)
         for method in (client.get, client.post):
             if name not in PUBLIC_PAGES and (code := method(path).status_code) not in REFUSALS:
@@ -258,19 +258,6 @@ def _ended(tree: ast.Module, *, deletable: set[str]) -> list[tuple[int, str]]:
         found
         + [(line, f"{verb} {table}") for line, verb, table in writes if verb in {"delete", "truncate"} and table in MEMORY_TABLES | {"{}"}]
     )
-
-
-def _addresses() -> list[tuple[str, str, Any]]:
-    """Return path, name and view of every address."""
-
-    def walk(resolver: URLResolver, path: str) -> Iterator[tuple[str, str, Any]]:
-        for entry in resolver.url_patterns:
-            if isinstance(entry, URLPattern):
-                yield path + str(entry.pattern), entry.name or str(entry.pattern), entry.callback
-            else:
-                yield from walk(entry, path + str(entry.pattern))
-
-    return list(walk(get_resolver(), "/"))
 
 
 def _environment_variables() -> list[str]:

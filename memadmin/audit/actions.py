@@ -64,6 +64,8 @@ class Action(models.TextChoices):
     ARRIVAL_RELEASED = "arrival.released", "An item that was set aside was let in"
     ARRIVAL_DROPPED = "arrival.dropped", "An item that was set aside was dropped"
 
+    STORE_REPAIRED = "store.repaired", "Counters and pins that did not agree with the rows were set right"
+
     POLICY_DRAFTED = "policy.drafted", "A policy version was stored as a draft"
     POLICY_PUBLISHED = "policy.published", "A policy version came into force"
     POLICY_EDITED = "policy.edited", "A draft of a policy was changed"
@@ -91,8 +93,10 @@ class Action(models.TextChoices):
         "working.tidied",
         "Working memories past their time, or whose session had gone, were removed at night (until runs began to name them)",
     )
+    RUN_RESTORE_ASKED = "run.restore_asked", "Somebody asked to have what a run evicted put back; a worker does it"
     RUN_RESTORED = "run.restored", "What a run evicted was put back from the archive"
     RUN_LIST_DROPPED = "run.list_dropped", "The list of victims of a run that ended long ago was dropped; its numbers stay"
+    USER_RESTORE_ASKED = "user.restore_asked", "Somebody asked to have what the archive has of a user put back; a worker does it"
     USER_RESTORED = "user.restored", "What the archive had of a user was put back"
     ITEM_RESTORED = "item.restored", "One evicted item was put back from the archive"
 

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from memadmin.jobs import lease, limits, registry
+from memadmin.jobs.models import Job
 from memadmin.jobs.registry import JobView, UnknownKind
 
 logger = logging.getLogger(__name__)
@@ -25,7 +26,7 @@ def record(job: JobView, error: Exception, *, now: datetime) -> None:
         lease.give_back(job, error_code=code, ready_at=now + wait_after(job.attempt))
         return
     lease.fail(job, error_code=code, now=now)
-    tell(job, error_code=code, now=now)
+    tell(lease.view_of(Job.objects.get(pk=job.id)), error_code=code, now=now)  # `job` is where this attempt began; the row, how far it came
 
 
 def wait_after(attempt: int) -> timedelta:

@@ -5,7 +5,7 @@ Invariant: a copy and the item that comes out of it change places in one transac
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -16,6 +16,7 @@ from django.db.models import F, Max, QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
+from memadmin.audit.models import Outcome
 from memadmin.jobs import lease, queue
 from memadmin.jobs.models import Job
 from memadmin.jobs.registry import JobView, Step
@@ -89,13 +90,19 @@ def restore_item(copy: Archived, *, actor: str, now: datetime) -> Restored:
 @transaction.atomic
 def restore_user(subject: Subject, *, since: datetime | None = None, actor: str, now: datetime) -> Job:
     """Have a worker put back what the archive has of a user at this moment. Raises NothingToRestore."""
-    return queue.enqueue(RESTORE_USER, target=_wanted(subject, since=since, now=now).target, requested_by=actor, now=now)
+    return _asked_back(subject, queue.enqueue, since=since, actor=actor, now=now)
 
 
 @transaction.atomic
 def restore_user_reserved(subject: Subject, *, since: datetime | None = None, actor: str, now: datetime) -> Job:
     """Like `restore_user`, for a command that goes on with `run_inline`."""
-    return queue.reserve(RESTORE_USER, target=_wanted(subject, since=since, now=now).target, requested_by=actor, now=now)
+    return _asked_back(subject, queue.reserve, since=since, actor=actor, now=now)
+
+
+def _asked_back(subject: Subject, queued: Callable[..., Job], *, since: datetime | None, actor: str, now: datetime) -> Job:
+    job = queued(RESTORE_USER, target=_wanted(subject, since=since, now=now).target, requested_by=actor, now=now)
+    log.append(Action.USER_RESTORE_ASKED, actor=actor, target=f"users/{subject.uid}", at=now)
+    return job
 
 
 def _wanted(subject: Subject, *, since: datetime | None, now: datetime) -> Wanted:
@@ -115,18 +122,28 @@ def user_step(job: JobView, *, now: datetime) -> Step:
     wanted = Wanted.of_target(job.target)
     subject = Subject.objects.filter(uid=wanted.user).first()
     if subject is None:  # erased meanwhile
-        return Step(finished=True, cursor=job.cursor, done=job.done)
-    copies = copies_of(subject, since=wanted.since).filter(pk__lte=wanted.until)
-    step = put_back(job, copies, now=now)
+        step = Step(finished=True, cursor=job.cursor, done=job.done)
+    else:
+        step = put_back(job, copies_of(subject, since=wanted.since).filter(pk__lte=wanted.until), now=now)
     if step.finished:
         with transaction.atomic():
-            _log_user(subject, step.cursor, actor=job.requested_by, now=now)
+            _log_user(wanted, job, now=now)
     return step
+
+
+def user_failed(job: JobView, *, error_code: str, now: datetime) -> None:
+    """Write down what had come back when the job was given up."""
+    _log_user(Wanted.of_target(job.target), job, outcome=Outcome.FAILED, now=now)
+
+
+def found_by(job: JobView) -> dict[str, int]:
+    """Return how much a job that puts back has come to by now, and where it goes on."""
+    return {"items": 0, "already_there": 0, "refused": 0, **(job.cursor or {})}
 
 
 def put_back(job: JobView, copies: QuerySet[Archived], *, now: datetime) -> Step:
     """Put the next copies back. What this does and a repetition of it come to the same: what is back has left the archive."""
-    at = {"last": 0, "items": 0, "already_there": 0, "refused": 0, **(job.cursor or {})}
+    at = {"last": 0, **found_by(job)}
     waiting = copies.filter(still_restorable(now), pk__gt=at["last"]).order_by("id")
     page = list(waiting[:AT_ONCE])
     if not page:
@@ -151,6 +168,7 @@ def _count_in_runs(restored: Restored, copies: Sequence[Archived]) -> None:
         Run.objects.filter(pk=number, container_id__in=containers).update(restored=F("restored") + items)
 
 
-def _log_user(subject: Subject, cursor: Mapping[str, Any], *, actor: str, now: datetime) -> None:
-    counts = {name: cursor[name] for name in ("items", "already_there", "refused")}
-    log.append(Action.USER_RESTORED, actor=actor, target=f"users/{subject.uid}", at=now, counts=counts)
+def _log_user(wanted: Wanted, job: JobView, *, now: datetime, outcome: Outcome = Outcome.OK) -> None:
+    found = found_by(job)
+    counts = {name: found[name] for name in ("items", "already_there", "refused")}
+    log.append(Action.USER_RESTORED, actor=job.requested_by, target=f"users/{wanted.user}", at=now, counts=counts, outcome=outcome)

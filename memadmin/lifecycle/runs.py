@@ -5,7 +5,7 @@ Every move is a compare-and-set on the state: of two who want the same, one gets
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
 
 from django.db import connection, transaction
@@ -129,15 +129,20 @@ def discard(run: Run, *, actor: str, now: datetime) -> None:
 @transaction.atomic
 def restore_run(run: Run, *, actor: str, now: datetime) -> Job:
     """Have a worker put back what a run evicted, as far as the archive has it. Raises WrongState while the run is not over."""
-    _check_restorable(run)
-    return queue.enqueue(RESTORE, target=target_of(run), requested_by=actor, now=now)
+    return _asked_back(run, queue.enqueue, actor=actor, now=now)
 
 
 @transaction.atomic
 def restore_run_reserved(run: Run, *, actor: str, now: datetime) -> Job:
     """Like `restore_run`, for a command that goes on with `run_inline`."""
+    return _asked_back(run, queue.reserve, actor=actor, now=now)
+
+
+def _asked_back(run: Run, queued: Callable[..., Job], *, actor: str, now: datetime) -> Job:
     _check_restorable(run)
-    return queue.reserve(RESTORE, target=target_of(run), requested_by=actor, now=now)
+    job = queued(RESTORE, target=target_of(run), requested_by=actor, now=now)
+    record(Action.RUN_RESTORE_ASKED, run, actor=actor, now=now)
+    return job
 
 
 def _check_restorable(run: Run) -> None:
@@ -147,10 +152,11 @@ def _check_restorable(run: Run) -> None:
 
 
 @transaction.atomic
-def note_restored(run: Run, *, items: int, already_there: int, refused: int = 0, actor: str, now: datetime) -> None:
-    """Write down that a restore has come to its end."""
-    counts = {"items": items, "already_there": already_there, **({"refused": refused} if refused else {})}
-    record(Action.RUN_RESTORED, run, actor=actor, now=now, counts=counts)
+def note_restored(run: Run, found: Mapping[str, int], *, actor: str, now: datetime, outcome: Outcome = Outcome.OK) -> None:
+    """Write down what a restore has put back at its end, or where it was given up."""
+    counts = {"items": found["items"], "already_there": found["already_there"]}
+    counts |= {"refused": found["refused"]} if found["refused"] else {}
+    record(Action.RUN_RESTORED, run, actor=actor, now=now, counts=counts, outcome=outcome)
 
 
 def of_target(target: str) -> Run:

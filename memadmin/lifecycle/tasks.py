@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from memadmin.audit import checkpoints, log
+from memadmin.audit.models import Outcome
 from memadmin.jobs import queue
 from memadmin.jobs.parts import BROKEN
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
@@ -71,18 +72,22 @@ def publish_policy(job: JobView, *, now: datetime) -> Step:
     return publication.publish_step(job, now=now)
 
 
-@job(runs.RESTORE)
+def restore_failed(job: JobView, *, error_code: str, now: datetime) -> None:
+    found = restoring.found_by(job)
+    runs.note_restored(runs.of_target(job.target), found, actor=job.requested_by, now=now, outcome=Outcome.FAILED)
+
+
+@job(runs.RESTORE, on_failed=restore_failed)
 def put_back(job: JobView, *, now: datetime) -> Step:
     """Some of what a run evicted. A copy of an item that is in the store again stays in the archive."""
     run = runs.of_target(job.target)
     step = restoring.put_back(job, Archived.objects.of_run(run.number, run.container), now=now)
     if step.finished:
-        counts = {name: step.cursor[name] for name in ("items", "already_there", "refused")}
-        runs.note_restored(run, **counts, actor=job.requested_by, now=now)
+        runs.note_restored(run, step.cursor, actor=job.requested_by, now=now)
     return step
 
 
-@job(restoring.RESTORE_USER)
+@job(restoring.RESTORE_USER, on_failed=restoring.user_failed)
 def put_back_of_user(job: JobView, *, now: datetime) -> Step:
     """Some of what the archive has of one user."""
     return restoring.user_step(job, now=now)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import Count, Exists, F, Model, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.functions import Coalesce
 
+from memadmin.audit import log
+from memadmin.audit.actions import Action
 from memadmin.store import counters, fencing, held_copies
 from memadmin.store.models import (
     Archived,
@@ -47,6 +51,15 @@ def check(*, repair: bool = False) -> Iterator[Finding]:
     yield from _check_counters(repair=repair)
     yield from _check_homes()
     yield from _check_policies()
+
+
+@transaction.atomic
+def repair(*, actor: str, now: datetime) -> list[Finding]:
+    """Set right what `check` can, write down how many disagreements there were of each kind, and return them all."""
+    findings = list(check(repair=True))
+    if findings:
+        log.append(Action.STORE_REPAIRED, actor=actor, target="store/check", at=now, counts=Counter(each.kind for each in findings))
+    return findings
 
 
 def recount(subject_ids: list[int]) -> dict[int, dict[str, int]]:

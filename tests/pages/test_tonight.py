@@ -96,7 +96,7 @@ def test_the_audit_page_shows_a_restore_and_its_numbers():
     container = governed(OLD)
     fill(container, 5)
     run = carry_out(preview(container))
-    runs.note_restored(run, items=3, already_there=1, actor=ACTOR, now=NOON)
+    runs.note_restored(run, {"items": 3, "already_there": 1, "refused": 0}, actor=ACTOR, now=NOON)
 
     page = text_of(auditor().get(url("audit-list"), {"action": "run.restored"}))
 

@@ -4,6 +4,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
+from memadmin.audit.models import AuditEntry
 from memadmin.store.check import check
 from memadmin.store.models import Container, LongTermMemory, PolicyState, Subject
 from tests.factories import a_change, a_memory, a_message, a_pin, make_container, make_memory, make_session, store, subject_of
@@ -76,6 +77,8 @@ def test_the_command_says_what_is_wrong_and_exits_with_1(capsys):
     with pytest.raises(SystemExit) as ended:
         call_command("check_store")
     call_command("check_store", "--repair")
+    entry = AuditEntry.objects.get(action="store.repaired")
+    assert (entry.actor, sum(entry.counts.values())) == ("command/check_store", 1)
     call_command("check_store", "--json")
 
     out = capsys.readouterr().out

@@ -192,7 +192,7 @@ class MemoryPin(ApiView):
 
 
 class HistoryEntries(ApiView):
-    scopes = {"GET": Scope.MEMORY_READ, "POST": Scope.MEMORY_WRITE}
+    scopes = {"GET": Scope.MEMORY_READ}
 
     @extend_schema(parameters=[inputs.ListQuery], responses=shapes.page_of(shapes.History))
     def get(self, request: Request, cid: str, uid: UUID) -> Response:

@@ -5,8 +5,9 @@ from dataclasses import asdict
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
+from django.utils import timezone
 
-from memadmin.store.check import check
+from memadmin.store.check import check, repair
 
 
 class Command(BaseCommand):
@@ -17,7 +18,7 @@ class Command(BaseCommand):
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        findings = list(check(repair=options["repair"]))
+        findings = repair(actor="command/check_store", now=timezone.now()) if options["repair"] else list(check())
         if options["json"]:
             self.stdout.write(json.dumps({"findings": [asdict(finding) for finding in findings], "repaired": options["repair"]}))
         else:
