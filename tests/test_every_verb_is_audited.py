@@ -1,7 +1,7 @@
-"""Nothing is done without an entry in the audit log: read from the source here, and tried with real requests in `audit/test_every_address.py`.
+"""Nothing is done without an entry in the audit log: read from the source here; `unaudited.py` watches it happen under all other tests.
 
-A verb is a public function that is told who acts; an entrance is an address that is written to, or a command. Each must come to `log.append` or
-`log.note`, by whatever way. Where one rightly does not, it stands below with the reason.
+A verb is a public function that is told who acts; an entrance is an address that is written to, or a command. Each must come to
+`log.append` or `log.note`, by whatever way. Where one rightly does not, it stands below with the reason.
 """
 
 import ast
@@ -30,7 +30,7 @@ VERBS_WITHOUT = {
     "memadmin.store.ingest.hold_users": "part of a verb: placing a hold appends",
 }
 ENTRANCES_WITHOUT = {
-    "memadmin.pages.login.logout": "Django's signal appends `login.ended`; tried in audit/test_every_address.py",
+    "memadmin.pages.login.logout": "Django's signal appends `login.ended`",
     "memadmin.urls.root": "reads: the overview, and the version for clients of the API",
     "memadmin.pages.login.theme": "the colours of one browser",
     "memadmin.api.v1.memories.Recall.post": "reads; that a memory was recalled stands in its own counter",
@@ -69,7 +69,8 @@ def test_every_address_that_is_written_to_comes_to_the_log(audited: set[str]):
 
 
 def test_every_command_comes_to_the_log(audited: set[str]):
-    commands = {call_graph.module_of(path) for path in sources.product_files() if path.parent.name == "commands" and path.stem != "__init__"}
+    files = [path for path in sources.product_files() if path.parent.name == "commands" and path.stem != "__init__"]
+    commands = {call_graph.module_of(path) for path in files}
 
     assert sorted(name for name in commands if f"{name}.Command.handle" not in audited) == sorted(COMMANDS_WITHOUT)
 

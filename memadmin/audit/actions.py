@@ -14,12 +14,14 @@ class Action(models.TextChoices):
     LEDGER_LOSS_ACCEPTED = "ledger.loss_accepted", "An administrator lets a database be used to which the ledger could not be applied"
     AUDIT_REDACTED = "audit.redacted", "What people wrote beside entries of the log was taken out; the entries stay"
     AUDIT_SEALED = "audit.sealed", "Entries of the activity stream were sealed, up to the row that is named"
-    AUDIT_VERIFIED = "audit.verified", "Somebody asked whether the log is whole"
+    AUDIT_VERIFIED = "audit.verified", "It was looked whether the log is whole; the code says what was found"
     AUDIT_EXPORTED = "audit.exported", "Entries of the log were exported"
 
     LOGIN_SUCCEEDED = "login.succeeded", "A person signed in"
     LOGIN_FAILED = "login.failed", "Somebody tried to sign in and was refused"
     LOGIN_ENDED = "login.ended", "A person signed out"
+
+    ACCESS_REFUSED = "access.refused", "Somebody tried what they have no right to"
 
     PERSON_CREATED = "person.created", "An account was made"
     PERSON_CHANGED = "person.changed", "An account's roles, containers or state were changed"
@@ -60,6 +62,7 @@ class Action(models.TextChoices):
     SUPPRESSION_LAPSED = "suppression.lapsed", "Suppressions whose time is over were softened or forgotten"
     SUPPRESSION_KEY_ROTATED = "suppression.key_rotated", "A new key for the digests of erased ids and texts was put beside the old ones"
     ARRIVALS_QUARANTINED = "arrivals.quarantined", "Items that were erased before arrived again and were set aside"
+    ARRIVALS_REFUSED = "arrivals.refused", "Somebody sent what was erased before, and it was refused"
     ARRIVALS_FLAGGED = "arrivals.flagged", "Texts that were erased before arrived again, were let in and marked"
     ARRIVAL_RELEASED = "arrival.released", "An item that was set aside was let in"
     ARRIVAL_DROPPED = "arrival.dropped", "An item that was set aside was dropped"

@@ -97,6 +97,28 @@ def _content(folder: Path) -> bytes:
         raise AnchorsUnusable(f"The anchors in {folder} cannot be read: {problem.strerror}.") from problem
 
 
+def claimed(folder: Path) -> Anchored:
+    """Return what the lines say, unproved: for who goes on after a `read` that has proved them. Raises AnchorsUnusable."""
+    found = Anchored()
+    for line in _content(folder).split(b"\n")[:-1]:
+        with suppress(ValueError, KeyError, TypeError, AttributeError):
+            body = json.loads(json.loads(line)["body"])
+            _anchor(found, {name: (int(head["seq"]), str(head["row_hash"])) for name, head in body["streams"].items()}, body)
+            found.lines, found.at = int(body["number"]), str(body["at"])
+    return found
+
+
+def heads_at(folder: Path, number: int) -> dict[str, int]:
+    """Return the last row of each stream that the checkpoint of this number names. Raises AnchorsUnusable."""
+    whole = lines(folder)
+    if not 1 <= number <= len(whole):
+        raise AnchorsUnusable(f"There is no checkpoint {number}; the last one is {len(whole)}.")
+    try:
+        return {str(name): int(head["seq"]) for name, head in json.loads(json.loads(whole[number - 1])["body"])["streams"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as problem:
+        raise AnchorsUnusable(f"Checkpoint {number} cannot be read.") from problem
+
+
 def latest(folder: Path) -> Anchored:
     """Return what the last line says, checked by itself: enough to go on from, in no time however many there are.
 
@@ -188,7 +210,12 @@ def _take(found: Anchored, number: int, line: str) -> None:
     found.root_key = found.root_key or key_id
     found.ledger = ledger_head
     found.keys = {key_id, key_id_of(following)} if kind == KEY and following else {key_id}
-    if kind == RESTORED:
+    _anchor(found, streams, body)
+
+
+def _anchor(found: Anchored, streams: Heads, body: Mapping[str, Any]) -> None:
+    """Add what a line anchors."""
+    if body["kind"] == RESTORED:
         _take_back(found, streams, str(body["at"]))
     for name, (seq, row_hash) in streams.items():
         if seq:

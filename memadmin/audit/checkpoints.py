@@ -35,11 +35,27 @@ def folder() -> Path:
 
 def is_due(*, now: datetime) -> bool:
     """Whether rows have been waiting for a checkpoint for ten minutes, or a thousand of them are."""
-    known, heads = anchors.latest(folder()), _heads()
-    waiting = sum(max(0, seq - known.highest(name)) for name, (seq, _) in heads.items())
+    known, waiting = anchors.latest(folder()), unanchored()
     if not waiting:
         return False
     return waiting >= ANCHORED_AFTER_ROWS or not known.at or datetime.fromisoformat(known.at) <= now - ANCHORED_AFTER
+
+
+def unanchored() -> int:
+    """Return how many rows came after the last checkpoint. Raises AnchorsUnusable."""
+    known = anchors.latest(folder())
+    return sum(max(0, seq - known.highest(name)) for name, (seq, _) in _heads().items())
+
+
+def unanchored_since() -> datetime | None:
+    """Return when the oldest row was written that no checkpoint pins yet. Raises AnchorsUnusable."""
+    known = anchors.latest(folder())
+    first = [
+        AuditEntry.objects.in_stream(name).filter(seq=known.highest(name) + 1).values_list("at", flat=True).first()
+        for name, (seq, _) in _heads().items()
+        if seq > known.highest(name)
+    ]
+    return min((at for at in first if at), default=None)
 
 
 def write(*, actor: str, now: datetime) -> int:

@@ -78,6 +78,7 @@ def note(
     actor: str,
     target: str,
     at: datetime,
+    outcome: str = Outcome.OK,
     reason_code: str = "",
     counts: Mapping[str, int] | None = None,
     payload: Mapping[str, Any] | None = None,
@@ -88,7 +89,7 @@ def note(
     """
     if not transaction.get_connection().in_atomic_block:
         raise OutsideTransaction
-    facts = {"at": at, "actor": actor, "action": str(action), "outcome": Outcome.OK.value, "target": target}
+    facts = {"at": at, "actor": actor, "action": str(action), "outcome": str(outcome), "target": target}
     facts |= {"request_id": "", "reason_code": reason_code, "counts": dict(counts or {})}
     _check(facts)
     body = None if payload is None else _canonical(payload)

@@ -115,3 +115,25 @@ class AuditHead(models.Model):
 
     def __str__(self) -> str:
         return f"{self.stream}/{self.seq}"
+
+
+class Verification(models.Model):
+    """One look at the log by the job that verifies it: how far it has come, and what it found. No part of the log; it proves nothing."""
+
+    whole = models.BooleanField()  # false: only what came since an earlier checkpoint
+    actor = models.CharField(max_length=100)
+    started_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    exit_code = models.PositiveSmallIntegerField(null=True)  # as of verify_audit_log
+    rows = models.BigIntegerField(default=0)
+    checkpoint = models.BigIntegerField(default=0)  # the last one when it began; 0: there was none
+    found = models.JSONField(default=dict)  # by exit code: how many
+    first_findings = models.JSONField(default=list)  # as the command prints them
+    redacted = models.BigIntegerField(default=0)
+    unanchored = models.BigIntegerField(default=0)
+
+    class Meta:
+        db_table = "audit_verification"
+
+    def __str__(self) -> str:
+        return f"verification/{self.pk}"

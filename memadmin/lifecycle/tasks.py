@@ -9,7 +9,7 @@ from memadmin.audit.models import Outcome
 from memadmin.jobs import queue
 from memadmin.jobs.parts import BROKEN
 from memadmin.jobs.registry import JobView, Step, every_minute, job, scheduled
-from memadmin.lifecycle import embedding, nightly, publication, restoring, runs, sealing
+from memadmin.lifecycle import embedding, nightly, publication, restoring, runs, sealing, verifying
 from memadmin.lifecycle.inference import jobs as inference
 from memadmin.lifecycle.inference import rederiving, summaries
 from memadmin.lifecycle.models import Run
@@ -123,6 +123,13 @@ def account(job: JobView, *, now: datetime) -> Step:
     suppression.let_lapse(actor=sealing.HOURLY_ACTOR, now=now)
     dropped = quarantine.drop_expired(actor=sealing.HOURLY_ACTOR, now=now)
     return Step(finished=not dropped, done=job.done + changed + dropped)
+
+
+@scheduled(verifying.VERIFY, default_cron="40 4 * * *")
+@job(verifying.VERIFY, on_failed=verifying.failed)
+def verify_audit(job: JobView, *, now: datetime) -> Step:
+    """A stretch of the audit log."""
+    return verifying.step(job, now=now)
 
 
 @every_minute

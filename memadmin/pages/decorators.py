@@ -12,15 +12,22 @@ from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
+from memadmin.access import refusals
+from memadmin.access.actors import actor_of
+from memadmin.access.models import Person
 from memadmin.access.rights import Right
+from memadmin.audit.actions import Action
 from memadmin.pages.errors import not_allowed
 from memadmin.pages.htmx import leave_to, page_address, wants_part
 
 View = Callable[..., HttpResponseBase]
 SIGNED_IN = "signed in"
 OPEN_TO_ALL = "open to all"
+SAFE = ("GET", "HEAD", "OPTIONS")
+SENSITIVE = {Right.AUDIT_VIEW, *(right for right in Right if right.startswith("erasure."))}  # here to look is to try, too
 
 
 def may(right: Right | str) -> Callable[[View], View]:
@@ -33,6 +40,8 @@ def may(right: Right | str) -> Callable[[View], View]:
             if not request.user.is_authenticated:
                 return to_login(request)
             if not request.user.may(wanted):
+                if request.method not in SAFE or wanted in SENSITIVE:
+                    note_refusal(request.user, wanted)
                 return keep_private(not_allowed(request, wanted))
             return keep_private(view(request, *args, **kwargs))
 
@@ -81,6 +90,11 @@ def keep_private(response: HttpResponseBase) -> HttpResponseBase:
     """Keep the page out of every cache: after logging out, Back must not show somebody's memories."""
     response.headers.setdefault("Cache-Control", "private, no-store")
     return response
+
+
+def note_refusal(person: Person, right: Right) -> None:
+    """Write down that somebody tried what they have no right to."""
+    refusals.note(Action.ACCESS_REFUSED, actor=actor_of(person), target=f"rights/{right.value}", lacks=right.value, now=timezone.now())
 
 
 def _marked(view: View, right: str) -> View:

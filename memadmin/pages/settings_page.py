@@ -21,7 +21,7 @@ from memadmin.erasure.purging import PURGE
 from memadmin.jobs import schedules
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.registry import CRONS
-from memadmin.lifecycle import nightly, sealing
+from memadmin.lifecycle import nightly, sealing, verifying
 from memadmin.lifecycle.inference import rederiving
 from memadmin.lifecycle.nightly import may_evict
 from memadmin.pages.decorators import may
@@ -36,6 +36,7 @@ BOUNDS = ("approval_percent", "approval_items")
 SCHEDULES = {
     nightly.KIND: "Nightly retention",
     sealing.HOURLY: "Hourly bookkeeping",
+    verifying.VERIFY: "Verification of the audit log",
     ending.DAILY: "Closing of erasures",
     rechecking.NIGHTLY: "Looking for erased users",
     rechecking.WEEKLY: "Looking for erased ids and texts",

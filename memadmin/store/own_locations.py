@@ -309,4 +309,5 @@ _NO_PERSON = "keeps what it is told in fields that refuse names, addresses and s
 waive("audit_entry", _NO_PERSON)
 waive("audit_pending", "keeps what the log keeps for the minute until it is sealed, and no words about a person")
 waive("audit_head", "digests and numbers")
+waive("audit_verification", "numbers, and which field of which entry was changed, never a value of it")
 waive("store_setting", "numbers and switches, and who changed them")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from django.db import connection
 
-from memadmin.audit import log, raw, verification
+from memadmin.audit import findings, log, raw, verification
 from memadmin.audit.actions import Action
 from memadmin.audit.chain import GENESIS, canonical, row_hash
 from memadmin.audit.models import AuditEntry
@@ -291,7 +291,7 @@ def test_the_worst_finding_gives_the_exit_code():
 
 
 def test_findings_are_counted_beyond_those_that_are_kept(monkeypatch):
-    monkeypatch.setattr(verification, "MOST_FINDINGS", 2)
+    monkeypatch.setattr(findings, "MOST_FINDINGS", 2)
     tamper("UPDATE audit_entry SET actor = 'x'")
 
     report = verify()

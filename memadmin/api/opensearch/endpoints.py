@@ -15,6 +15,7 @@ from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
 from memadmin.api.authentication import authenticate
 from memadmin.api.bodies import drain, read_body, read_object
+from memadmin.api.noting import note_missing_scope, noting_the_erased
 from memadmin.api.opensearch import filtering
 from memadmin.api.opensearch.errors import EXPECTED, ApiError, forbidden, from_exception, missing_scope
 from memadmin.recall.touching import NOT_SAID, Occasion
@@ -103,10 +104,12 @@ def _answer(request: HttpRequest, handlers: Mapping[str, Handler], parts: Mappin
         return _wrong_method(request, handlers)
     scope: Scope = handler.scope  # type: ignore[attr-defined]
     if not principal.has(scope):
+        note_missing_scope(principal, scope, now=now)
         raise missing_scope(scope)
     wanted = filtering.parse(request.GET.get("filter_path", ""))
     call = Call(principal, _document(request), request.GET, now, _occasion(request), str(request.method))
-    answer = handler(call, **{name: clean(part) for name, part in parts.items()})
+    with noting_the_erased(principal, now=now):
+        answer = handler(call, **{name: clean(part) for name, part in parts.items()})
     if isinstance(answer, HttpResponse):
         return answer
     document, headers = (answer.document, answer.headers) if isinstance(answer, WithHeaders) else (answer, {})

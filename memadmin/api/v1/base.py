@@ -13,6 +13,7 @@ from rest_framework.parsers import BaseParser
 from rest_framework.permissions import BasePermission
 from rest_framework.renderers import JSONRenderer
 from rest_framework.request import Request
+from rest_framework.response import Response
 from rest_framework.serializers import Serializer
 from rest_framework.views import APIView
 
@@ -20,8 +21,10 @@ from memadmin.access.principals import Principal, may_use
 from memadmin.access.scopes import Scope
 from memadmin.api.authentication import NotAuthenticated, authenticate
 from memadmin.api.bodies import drain, read_json
+from memadmin.api.noting import note_erased, note_missing_scope
 from memadmin.api.opensearch.reach import find_container
 from memadmin.store.models import Container
+from memadmin.store.opening import Suppressed
 from memadmin.store.text import clean
 
 
@@ -44,6 +47,7 @@ class HasScope(BasePermission):
     def has_permission(self, request: Request, view: APIView) -> bool:
         scope = cast(ApiView, view).scopes["GET" if request.method == "HEAD" else str(request.method)]
         if not principal_of(request).has(scope):
+            note_missing_scope(principal_of(request), scope, now=cast(ApiView, view).now)
             raise exceptions.PermissionDenied(f"This token may not {scope.label}: it lacks the scope {scope.value}.")
         return True
 
@@ -82,6 +86,11 @@ class ApiView(APIView):
         if str(request.method).lower() not in self.http_method_names:
             raise exceptions.MethodNotAllowed(str(request.method))
         super().initial(request, *args, **kwargs)
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, Suppressed):
+            note_erased(principal_of(self.request), now=self.now)
+        return super().handle_exception(exc)
 
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:
         if getattr(response, "exception", False):  # a problem is JSON, whatever the view sends else

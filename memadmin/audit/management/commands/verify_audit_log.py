@@ -11,18 +11,10 @@ from django.db import DatabaseError, connection
 from rich.console import Console
 from rich.progress import Progress
 
-from memadmin.audit import exporting, verification
+from memadmin.audit import anchors, exporting, verification
 from memadmin.audit.anchors import AnchorsUnusable
+from memadmin.audit.findings import COULD_NOT_RUN, WORDS, Kind, Report
 from memadmin.audit.models import AuditHead
-from memadmin.audit.verification import Kind, Report
-
-COULD_NOT_RUN = 10
-WORDS = {
-    Kind.ALTERED: "altered",
-    Kind.CUT_OFF: "cut off",
-    Kind.PAYLOAD_MISSING: "payload missing",
-    Kind.PROTECTION_MISSING: "protection missing",
-}
 
 
 class Command(BaseCommand):
@@ -31,6 +23,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--anchors", metavar="FOLDER", help="the folder of the signed checkpoints; without it the one of the settings")
+        parser.add_argument("--from", metavar="CHECKPOINT", type=int, dest="since", help="read only what came since this checkpoint")
         parser.add_argument("--export", metavar="FILE", help="check an exported file, without the database")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -39,7 +32,7 @@ class Command(BaseCommand):
             self.check_export(Path(options["export"]), options["json"])
             return
         try:
-            report = self.verify(Path(options["anchors"] or settings.AUDIT_ANCHORS))
+            report = self.verify(Path(options["anchors"] or settings.AUDIT_ANCHORS), since=options["since"])
         except AnchorsUnusable as problem:
             self.give_up(str(problem), options["json"])
         except verification.NotInstalled:
@@ -66,12 +59,13 @@ class Command(BaseCommand):
         if faults:
             raise SystemExit(int(Kind.ALTERED))
 
-    def verify(self, anchors: Path) -> Report:
+    def verify(self, folder: Path, *, since: int | None) -> Report:
+        begin = None if since is None else anchors.heads_at(folder, since)
         with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
             task = progress.add_task("Verifying", total=None)
             if not progress.disable:
                 progress.update(task, total=sum(AuditHead.objects.values_list("seq", flat=True)))
-            return verification.verify(connection, anchors=anchors, on_progress=lambda rows: progress.advance(task, rows))
+            return verification.verify(connection, anchors=folder, since=begin, on_progress=lambda rows: progress.advance(task, rows))
 
     def give_up(self, message: str, as_json: bool) -> NoReturn:
         if as_json:
@@ -122,9 +116,7 @@ def _as_lines(report: Report) -> list[str]:
         f"{part.stream}: {part.rows:,} rows" + (f", {part.first_seq} to {part.last_seq}, last hash {part.last_hash}" if part.rows else "")
         for part in report.streams
     ]
-    for each in report.findings:
-        where = "/".join(str(bit) for bit in (each.stream, each.seq) if bit not in ("", None))
-        lines.append(f"{WORDS[each.kind].upper()} {where} {each.field}: {each.message}".replace("  ", " "))
+    lines += [str(each) for each in report.findings]
     unsaid = report.found.total() - len(report.findings)
     if unsaid:
         lines.append(f"... and {unsaid:,} more")

@@ -1,0 +1,31 @@
+"""Refusals of the API that the log keeps: a scope that a token lacks, and what was erased and came again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from memadmin.access import refusals
+from memadmin.access.principals import Principal
+from memadmin.access.scopes import Scope
+from memadmin.audit.actions import Action
+from memadmin.store.opening import Suppressed
+
+
+def note_missing_scope(principal: Principal, scope: Scope, *, now: datetime) -> None:
+    refusals.note(Action.ACCESS_REFUSED, actor=principal.actor, target=f"scopes/{scope.value}", lacks=scope.value, now=now)
+
+
+def note_erased(principal: Principal, *, now: datetime) -> None:
+    """Write down that something was refused because it was erased. Whom it was about is not in the log."""
+    refusals.note(Action.ARRIVALS_REFUSED, actor=principal.actor, target="arrivals/api", lacks="subject_erased", now=now)
+
+
+@contextmanager
+def noting_the_erased(principal: Principal, *, now: datetime) -> Iterator[None]:
+    try:
+        yield
+    except Suppressed:
+        note_erased(principal, now=now)
+        raise
