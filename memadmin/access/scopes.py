@@ -24,6 +24,7 @@ class Scope(TextChoices):
     ERASURE_INTAKE = "erasure.intake", "open erasure requests and follow them"
     ERASURE_EXPORT = "erasure.export", "make exports for people whose requests were reviewed, without their link"
     ERASURE_RESUME = "erasure.resume", "let erasures go on that stopped, for the person who made it"
+    AUDIT_READ = "audit.read", "read and export the audit log"
     WEBHOOK_MANAGE = "webhook.manage", "subscribe addresses to events"
     SETTING_READ = "setting.read", "read settings"
     SETTING_WRITE = "setting.write", "change settings"

@@ -14,6 +14,7 @@ class Action(models.TextChoices):
     LEDGER_LOSS_ACCEPTED = "ledger.loss_accepted", "An administrator lets a database be used to which the ledger could not be applied"
     AUDIT_REDACTED = "audit.redacted", "What people wrote beside entries of the log was taken out; the entries stay"
     AUDIT_SEALED = "audit.sealed", "Entries of the activity stream were sealed, up to the row that is named"
+    AUDIT_VERIFICATION_ASKED = "audit.verification_asked", "Somebody asked to have the whole log verified; a worker does it"
     AUDIT_VERIFIED = "audit.verified", "It was looked whether the log is whole; the code says what was found"
     AUDIT_EXPORTED = "audit.exported", "Entries of the log were exported"
 

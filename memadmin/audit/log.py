@@ -96,6 +96,12 @@ def note(
     AuditPending.objects.create(facts=canonical({**facts, "at": timestamp(at)}), body=body)
 
 
+def waiting_since() -> datetime | None:
+    """Return when the oldest act happened that waits to be sealed."""
+    oldest = AuditPending.objects.order_by("pk").values_list("facts", flat=True).first()
+    return datetime.fromisoformat(json.loads(oldest)["at"]) if oldest else None
+
+
 @transaction.atomic
 def seal(*, actor: str, now: datetime, at_most: int = SEALED_AT_ONCE) -> int:
     """Chain the oldest acts that wait, and name the new end of the stream in the governance stream. Returns how many were sealed."""

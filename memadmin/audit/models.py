@@ -65,6 +65,8 @@ class AuditEntry(AppendOnlyModel):
             models.Index(fields=["stream", "action", "seq"], name="audit_entry_by_action"),
             models.Index(fields=["stream", "target", "seq"], name="audit_entry_by_target"),
             models.Index(fields=["stream", "at", "seq"], name="audit_entry_by_time"),
+            models.Index(fields=["stream", "outcome", "seq"], name="audit_entry_by_outcome"),
+            models.Index(fields=["stream", "request_id", "seq"], name="audit_entry_by_request"),
         ]
 
     def __str__(self) -> str:

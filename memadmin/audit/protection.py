@@ -4,10 +4,16 @@ Whoever owns the tables, or holds the SQLite file, can still drop them: `faults`
 A later migration that alters one of the three tables calls `install` again: SQLite rebuilds the table and loses its triggers.
 """
 
+import logging
+
+from django.db import DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.utils import CursorWrapper
 
 from memadmin.audit import triggers_postgresql, triggers_sqlite
+from memadmin.audit.models import AuditEntry
+
+logger = logging.getLogger(__name__)
 
 
 def install(connection: BaseDatabaseWrapper) -> None:
@@ -27,6 +33,16 @@ def faults(connection: BaseDatabaseWrapper) -> dict[str, str]:
     """Return {name of trigger: what is wrong with it}; empty when all is as installed."""
     with connection.cursor() as cursor:
         return triggers_sqlite.faults(cursor) if _is_sqlite(connection) else triggers_postgresql.faults(cursor)
+
+
+def announce(connection: BaseDatabaseWrapper) -> None:
+    """Say at start-up where the protection is not what was installed. A database that cannot be read is told of elsewhere."""
+    try:
+        found = faults(connection) if AuditEntry._meta.db_table in connection.introspection.table_names() else {}
+    except DatabaseError:
+        return
+    for name, problem in sorted(found.items()):
+        logger.critical("audit log: the trigger %s %s; run verify_audit_log", name, problem)
 
 
 def _is_sqlite(connection: BaseDatabaseWrapper) -> bool:

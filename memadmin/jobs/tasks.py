@@ -4,10 +4,12 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from django.db import connection
 from django.dispatch import receiver
 from django.utils import timezone
 from django_q.signals import post_spawn
 
+from memadmin.audit import protection
 from memadmin.jobs import failure, heartbeat, reconcile, registry, runner, schedules
 
 logger = logging.getLogger(__name__)
@@ -46,6 +48,8 @@ def on_worker_start(**_: object) -> None:
         now = timezone.now()
         schedules.ensure(now=now)
         heartbeat.beat(now)
+    with _nothing_escapes("protection of the audit log"):
+        protection.announce(connection)
 
 
 @contextmanager

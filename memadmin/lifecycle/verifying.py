@@ -26,9 +26,12 @@ FINDINGS_KEPT = 20
 LOOKS_KEPT = 400
 
 
+@transaction.atomic
 def ask(*, actor: str, now: datetime) -> Job:
-    """Have a worker read the whole log; return the job, or the one that does so already. Its end is an entry of the log."""
-    return queue.enqueue(VERIFY, target=WHOLE, requested_by=actor, now=now)
+    """Have a worker read the whole log; return the job, or the one that does so already."""
+    job = queue.enqueue(VERIFY, target=WHOLE, requested_by=actor, now=now)
+    log.append(Action.AUDIT_VERIFICATION_ASKED, actor=actor, target="audit/log", at=now)
+    return job
 
 
 def latest() -> Verification | None:

@@ -1,37 +1,33 @@
-"""The audit log, newest first: filters, what is known of its chain, and an export that can be checked elsewhere."""
+"""The audit log, newest first, as filters narrow it, with what is known of its chain."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.db import connection, transaction
 from django.db.models import F
-from django.http import HttpResponse, StreamingHttpResponse
-from django.http.response import HttpResponseBase
-from django.shortcuts import redirect
+from django.http import HttpResponse
 from django.utils import timezone
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_safe
 
-from memadmin.access.actors import actor_of, names_of
+from memadmin.access.actors import names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_memories, visible_sessions, visible_subjects
-from memadmin.audit import checkpoints, exporting, log, verification
 from memadmin.audit.actions import Action
-from memadmin.audit.anchors import AnchorsUnusable
-from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload, AuditPending, Outcome, Stream
+from memadmin.audit.listing import Wanted
+from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload, Outcome, Stream
 from memadmin.audit.querysets import EntryQuerySet
+from memadmin.pages.audit_chain import chain_status
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import SearchField
-from memadmin.pages.htmx import PersonRequest, problem, render_page
+from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import paging, slice_of
 
 COUNTED_TO = 10_000  # a filter that finds more says "more than": counting them all would be reading them all
-LOOKED_AT = 500  # of the newest rows, for the line on the chain
 ABOUT_A_PERSON = {
     Action.MEMORY_PINNED,
     Action.MEMORY_UNPINNED,
@@ -51,33 +47,21 @@ class AuditFilter(forms.Form):
     outcome = forms.ChoiceField(required=False, choices=[("", "Any"), *Outcome.choices])
     actor = SearchField(required=False, max_length=100)
     target = SearchField(required=False, max_length=250)
+    request_id = SearchField(required=False, max_length=64)
     since = forms.DateField(required=False, widget=DAY)
     until = forms.DateField(required=False, widget=DAY)
 
     @property
-    def in_stream(self) -> str:
-        return self.cleaned_data.get("stream") or Stream.GOVERNANCE.value
-
-    def narrow(self, entries: EntryQuerySet) -> EntryQuerySet:
-        """Return the entries that the filter leaves; what is wrong in it narrows nothing and is said beside it."""
-        given = self.cleaned_data
-        if given.get("action"):
-            entries = entries.of_actions([given["action"]])
-        if given.get("outcome"):
-            entries = entries.filter(outcome=given["outcome"])
-        if given.get("actor"):
-            entries = entries.by_actor(given["actor"])
-        if given.get("target"):
-            entries = entries.on_target(given["target"])
-        return self.within_days(entries)
-
-    def within_days(self, entries: EntryQuerySet) -> EntryQuerySet:
-        given = self.cleaned_data
-        if given.get("since"):
-            entries = entries.not_before(datetime.combine(given["since"], time.min, tzinfo=UTC))
-        if given.get("until"):
-            entries = entries.earlier_than(datetime.combine(given["until"] + timedelta(days=1), time.min, tzinfo=UTC))
-        return entries
+    def wanted(self) -> Wanted:
+        """Return what the filter asks for; what is wrong in it narrows nothing and is said beside it."""
+        given = {name: value for name, value in self.cleaned_data.items() if value}
+        return Wanted(
+            stream=given.get("stream", Stream.GOVERNANCE.value),
+            actions=[given["action"]] if "action" in given else (),
+            **{name: given[name] for name in ("outcome", "actor", "target", "request_id") if name in given},
+            since=_midnight(given.get("since")),
+            until=_midnight(given.get("until"), later=timedelta(days=1)),
+        )
 
 
 @require_safe
@@ -85,42 +69,25 @@ class AuditFilter(forms.Form):
 def audit_list(request: PersonRequest) -> HttpResponse:
     form = AuditFilter(request.GET)
     form.is_valid()
-    stream = form.in_stream
-    entries = form.narrow(AuditEntry.objects.in_stream(stream))
+    wanted = form.wanted
+    entries, stream = wanted.entries(), wanted.stream
     page = slice_of(request, entries.annotate(key=F("seq"), id=F("seq")), key="key", descending=True)
     shown = list(AuditEntry.objects.in_stream(stream).filter(seq__in=page.ids).newest_first())
     bodies = dict(AuditPayload.objects.filter(stream=stream, seq__in=page.ids).values_list("seq", "body"))
-    narrowed = any(value for name, value in form.cleaned_data.items() if name != "stream")
-    total, capped = _total(entries, stream, narrowed=narrowed)
+    total, capped = _total(entries, stream, narrowed=wanted.narrows)
     context = {
         "form": form,
         "rows": _rows(shown, bodies, closed=_closed_to(request.user, shown)),
         "names": names_of(entry.actor for entry in shown),
-        "narrowed": narrowed,
+        "narrowed": wanted.narrows,
         "paging": paging(request, page, total=total, noun="entries", capped=capped),
-        "chain": _chain(),
+        **chain_status(now=timezone.now()),
     }
     return render_page(request, "audit/list.html", "audit/_table.html", context)
 
 
-@require_POST
-@may("audit.view")
-def audit_export(request: PersonRequest) -> HttpResponseBase:
-    """Send the entries of the chosen days as a file that proves itself; that somebody took it is an entry too."""
-    form, now = AuditFilter(request.POST), timezone.now()
-    if not form.is_valid():
-        problem(request, "Choose days such as 2026-03-31.")
-        return redirect("pages:audit-list")
-    stream = form.in_stream
-    span = form.within_days(AuditEntry.objects.in_stream(stream)).order_by("seq").values_list("seq", flat=True)
-    first, last = span.first(), span.last()
-    with transaction.atomic():
-        counts = {"first": first or 0, "last": last or 0}
-        log.append(Action.AUDIT_EXPORTED, actor=actor_of(request.user), target=f"audit/{stream}", at=now, counts=counts)
-    lines = exporting.lines(stream, first=first or 1, last=last or 0, folder=checkpoints.folder())
-    answer = StreamingHttpResponse((line.encode() for line in lines), content_type="application/x-ndjson")
-    answer["Content-Disposition"] = f'attachment; filename="audit-{stream}-{now:%Y%m%d-%H%M%S}.jsonl"'
-    return answer
+def _midnight(day: date | None, *, later: timedelta = timedelta(0)) -> datetime | None:
+    return None if day is None or day == date.max else datetime.combine(day, time.min, tzinfo=UTC) + later
 
 
 def _total(entries: EntryQuerySet, stream: str, *, narrowed: bool) -> tuple[int, bool]:
@@ -143,20 +110,6 @@ def _rows(shown: Iterable[AuditEntry], bodies: dict[int, str], *, closed: set[in
         }
         for entry in shown
     ]
-
-
-def _chain() -> dict[str, Any]:
-    """Say what a quick look at the end of the log finds. The whole is for the command."""
-    try:
-        report = verification.verify_end(connection, rows=LOOKED_AT, anchors=checkpoints.folder())
-    except AnchorsUnusable as error:
-        return {"problem": str(error)}
-    return {
-        "report": report,
-        "waiting": AuditPending.objects.count(),
-        "anchored_at": datetime.fromisoformat(report.anchors.at) if report.anchors.at else None,
-        "looked_at": sum(part.rows for part in report.streams),
-    }
 
 
 def _closed_to(person: Person, entries: Iterable[AuditEntry]) -> set[int]:

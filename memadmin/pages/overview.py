@@ -18,11 +18,13 @@ from memadmin.erasure import alarms, backups, notices, rechecking
 from memadmin.erasure.intake import today
 from memadmin.erasure.models import Kind, RequestItem
 from memadmin.erasure.visibility import visible_requests
+from memadmin.audit.findings import COULD_NOT_RUN
 from memadmin.jobs import heartbeat, schedules
 from memadmin.jobs.models import Job, JobState, Schedule
-from memadmin.lifecycle import lost, second_person
+from memadmin.lifecycle import lost, second_person, verifying
 from memadmin.lifecycle.models import Run, RunState
 from memadmin.lifecycle.querysets import RunQuerySet
+from memadmin.pages.audit_chain import late
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.seconding import waiting_for
@@ -107,6 +109,8 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     stayed = unsummarised(_latest_ended(person))
     if stayed:
         found.append((f"No summary could be made, so they stayed and their users are over a cap, by the latest runs: {stayed:,}.", "warn"))
+    if person.may(Right.AUDIT_VIEW):
+        found += _of_the_log(now=now)
     failed = Job.objects.filter(state=JobState.FAILED, finished_at__gt=now - timedelta(days=7)).count()
     if failed:
         found.append((f"Jobs that failed in the last 7 days: {failed:,}.", "problem"))
@@ -137,6 +141,16 @@ def _requests(person: Person, *, day: date) -> list[tuple[str, str]]:
         said.append((f"Requests of people due within a week: {pressing - late:,}.", "warn"))
     if gathered:
         said.append((f"Past a container's hard limit, pinned or not, and waiting for a reviewer: {gathered:,}.", "info"))
+    return said
+
+
+def _of_the_log(*, now: datetime) -> list[tuple[str, str]]:
+    last = verifying.latest()
+    said = [(words, "warn") for words in late(last, now=now)]
+    if last is not None and last.exit_code == COULD_NOT_RUN:
+        said.append(("The audit log could not be verified. The page Audit says more.", "warn"))
+    elif last is not None and last.exit_code:
+        said.append(("The audit log is not whole: something in it was changed or removed. The page Audit says what.", "problem"))
     return said
 
 

@@ -5,6 +5,8 @@ from django.urls import path
 from memadmin.pages import (
     approving,
     at_risk,
+    audit_chain,
+    audit_export,
     auditing,
     certificates,
     collecting,
@@ -242,5 +244,7 @@ urlpatterns = [
     path("my-export/<uuid:uid>/", collecting.access_export, name="access-export"),
     path("my-export/<uuid:uid>/take/", collecting.access_export_collect, name="access-export-collect"),
     path("erasure/<uuid:uid>/answer/", erasure_detail.erasure_answer, name="erasure-answer"),
-    path("audit/export/", auditing.audit_export, name="audit-export"),
+    path("audit/export/", audit_export.audit_export, name="audit-export"),
+    path("audit/chain/", audit_chain.audit_chain, name="audit-chain"),
+    path("audit/verify/", audit_chain.audit_verify, name="audit-verify"),
 ]

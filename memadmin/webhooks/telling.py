@@ -11,7 +11,7 @@ from typing import Any
 from django.db import transaction
 
 from memadmin.audit.actions import Action
-from memadmin.audit.models import AuditEntry, AuditHead, Stream
+from memadmin.audit.models import AuditEntry, AuditHead, Outcome, Stream
 from memadmin.erasure.models import ErasureRequest
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunVictim
 from memadmin.store.models import Container
@@ -21,7 +21,7 @@ ENTRIES_AT_ONCE = 100
 ITEMS_IN_ONE = 500
 PARTS_AT_ONCE = 10
 ENDS_OF_RUNS = (Action.RUN_FINISHED, Action.RUN_FAILED, Action.RUN_CANCELLED)
-TOLD = (Action.POLICY_PUBLISHED, Action.ERASURE_FOUND_AGAIN, Action.ERASURE_ALARM, *ENDS_OF_RUNS)
+TOLD = (Action.POLICY_PUBLISHED, Action.ERASURE_FOUND_AGAIN, Action.ERASURE_ALARM, Action.AUDIT_VERIFIED, *ENDS_OF_RUNS)
 
 
 def behind() -> list[Subscription]:
@@ -56,6 +56,11 @@ def _about(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> I
         return
     if entry.action == Action.ERASURE_ALARM:
         yield from _due(entry, subscription, now=now)
+        return
+    if entry.action == Action.AUDIT_VERIFIED:
+        if entry.outcome == Outcome.FAILED and subscription.all_containers and Event.AUDIT_NOT_WHOLE in subscription.events:
+            data = {"found": entry.reason_code, "findings": entry.counts.get("findings", 0)}
+            yield _delivery(Event.AUDIT_NOT_WHOLE, data, None, entry, subscription, now=now)
         return
     subject = _subject_of(entry)
     if subject is None or not _listens(subscription, _container_of(subject)):

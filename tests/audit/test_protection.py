@@ -1,15 +1,28 @@
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
+from django.conf import settings
+from django.core.management import call_command
 from django.db import IntegrityError, connection, transaction
 
 from memadmin.audit import log, protection, triggers_postgresql
 from memadmin.audit.actions import Action
 from memadmin.audit.chain import GENESIS
 from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload
+from memadmin.jobs import tasks
 from tests.audit_protection import lifted
+from tests.databases import database_url
 
 pytestmark = pytest.mark.django_db
+WATCH_THE_START = """
+import django; django.setup()
+from memadmin.audit import protection
+protection.announce = lambda connection: print("looked")
+import memadmin.wsgi
+"""
 on_sqlite = pytest.mark.skipif("connection.vendor != 'sqlite'", reason="SQLite's own ways to write")
 on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="PostgreSQL's own ways to write")
 
@@ -23,6 +36,12 @@ def refused(sql, *params):
     with pytest.raises(IntegrityError, match="audit log:"), transaction.atomic():
         run(sql, *params)
     return True
+
+
+def in_a_process(*words):
+    environment = {**os.environ, "DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "memadmin.settings"}
+    command = [sys.executable, *words]
+    return subprocess.run(command, cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -239,3 +258,49 @@ def test_a_transactional_test_begins_with_an_empty_log_and_whole_protection(tran
 
 
 test_the_same_again_after_its_flush = test_a_transactional_test_begins_with_an_empty_log_and_whole_protection
+
+
+def test_85_a_dropped_trigger_is_told_at_start_up_and_by_the_verifier(caplog):
+    run("DROP TRIGGER audit_entry_update" if connection.vendor == "sqlite" else "DROP TRIGGER audit_entry_rows ON audit_entry")
+
+    protection.announce(connection)
+    with pytest.raises(SystemExit) as ended:
+        call_command("verify_audit_log")
+
+    assert "is missing; run verify_audit_log" in caplog.text
+    assert ended.value.code == 23
+
+
+def test_85_whole_protection_is_not_talked_about(caplog):
+    protection.announce(connection)
+
+    assert caplog.text == ""
+
+
+def test_85_the_web_process_looks_at_the_triggers_before_it_answers():
+    environment = {**os.environ, "DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "memadmin.settings"}
+    done = subprocess.run(
+        [sys.executable, "-c", WATCH_THE_START], cwd=settings.BASE_DIR, env=environment, capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout.strip() == "looked", done.stderr
+
+
+def test_85_the_worker_looks_at_the_triggers_when_it_starts(monkeypatch):
+    looked = []
+    monkeypatch.setattr(protection, "announce", looked.append)
+
+    tasks.on_worker_start()
+
+    assert looked == [connection]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_90_flush_is_refused_with_the_settings_of_production():
+    with transaction.atomic():
+        log.append(Action.DEMO_LOADED, actor="command/make_demo", target="demo/1", at=datetime(2026, 3, 1, 12, tzinfo=UTC))
+    done = in_a_process("manage.py", "flush", "--no-input")
+
+    assert done.returncode != 0
+    assert "audit log" in done.stderr
+    assert AuditEntry.objects.count() == 1

@@ -1,9 +1,12 @@
 import html
 import json
+import re
 from datetime import timedelta
+from urllib.parse import parse_qsl
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
+from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -11,6 +14,10 @@ from memadmin.access.roles import Role
 from memadmin.audit import checkpoints, exporting, log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Stream
+from memadmin.jobs import heartbeat
+from memadmin.jobs.models import Job
+from memadmin.jobs.runner import run_inline
+from memadmin.lifecycle import verifying
 from memadmin.pages import auditing
 from tests.audit_protection import lifted
 from tests.factories import NOON
@@ -170,3 +177,90 @@ def test_a_payload_that_was_redacted_is_shown_as_taken_out():
     log.redact_payload([(entry.stream, entry.seq)], actor="person/1", at=NOON, reason_code="erasure")
 
     assert "words that were taken out" in text_of(auditor().get(reverse(URL)))
+
+
+def test_a_request_is_a_filter_too():
+    browser = auditor()
+    act(request_id="r-7")
+    act()
+
+    assert len(listed(browser, request_id="r-7")) == 1
+
+
+def test_what_a_filter_finds_comes_as_a_table_and_that_is_an_entry():
+    browser = auditor()
+    act()
+    act(Action.POLICY_PUBLISHED, actor="person/1")
+
+    answer = browser.post(reverse("pages:audit-export"), {"format": "csv", "action": "policy.published"})
+    lines = b"".join(answer.streaming_content).decode().splitlines()
+
+    assert [line.split(",")[4] for line in lines] == ["action", "policy.published"]
+    assert AuditEntry.objects.get(action=Action.AUDIT_EXPORTED).reason_code == "filtered"
+
+
+def test_verifying_now_is_a_job_with_progress_and_its_finding_is_on_the_page_and_the_overview(time_machine):
+    time_machine.move_to(NOON, tick=False)
+    browser = auditor()
+    entry = act()
+    assert "never been verified" not in text_of(browser.get(reverse(URL)))  # no worker was ever seen here
+
+    browser.post(reverse("pages:audit-verify"))
+    asked = text_of(browser.get(reverse(URL)))
+    with lifted(), connection.cursor() as cursor:
+        cursor.execute("UPDATE audit_entry SET actor = 'person/9' WHERE seq = %s", [entry.seq])
+    run_inline(Job.objects.get(kind="verify-audit"), now=NOON)
+
+    assert "Being verified: 0" in asked
+    assert f"ALTERED governance/{entry.seq} actor" in text_of(browser.get(reverse(URL)))
+    assert "The audit log is not whole" in text_of(browser.get(reverse("pages:overview")))
+    assert "The audit log" not in text_of(support().get(reverse("pages:overview")))
+    assert AuditEntry.objects.filter(action=Action.AUDIT_VERIFICATION_ASKED, actor__startswith="person/").count() == 1
+
+
+def test_a_good_verification_is_told_with_its_number_of_entries(time_machine):
+    time_machine.move_to(NOON, tick=False)
+    browser = auditor()
+    act()
+    run_inline(verifying.ask(actor="person/1", now=NOON), now=NOON)
+
+    assert "all 4 entries are as they were written" in text_of(browser.get(reverse(URL)))
+
+
+def test_what_has_waited_too_long_is_told(time_machine):
+    time_machine.move_to(NOON, tick=False)
+    heartbeat.beat(NOON)
+    browser = auditor()
+    act(days=-1)
+    log.note(Action.CONTAINER_COUNTED, actor="job/account", target="containers/1", at=NOON - timedelta(hours=2))
+
+    page = text_of(browser.get(reverse(URL)))
+
+    assert "has never been verified" in page
+    assert "waited for a signed checkpoint for more than an hour" in page
+    assert "waited to be sealed for more than 15 minutes" in page
+
+
+def test_88_an_auditor_can_have_it_verified_and_nobody_else_and_only_by_post():
+    assert support().post(reverse("pages:audit-verify")).status_code == 403
+    assert auditor().get(reverse("pages:audit-verify")).status_code == 405
+    assert not Job.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "query", ["", "actor=job/nightly", "target=runs/1", "action=run.finished", "outcome=refused", "request_id=r", "since=2026-03-01"]
+)
+def test_80_every_filter_reads_the_newest_of_very_many_along_an_index(query):
+    given = dict(parse_qsl(query))
+    form = auditing.AuditFilter(given)
+    assert form.is_valid()
+    rows = form.wanted.entries().annotate(key=F("seq"), id=F("seq")).order_by("-key").values_list("key", "id")[:51]
+
+    with transaction.atomic(), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL enable_seqscan = off")  # the table is tiny here
+        plan = rows.explain()
+
+    assert "audit_entry" in plan
+    assert "Seq Scan" not in plan
+    assert re.search(r"SCAN audit_entry(?! USING)", plan) is None

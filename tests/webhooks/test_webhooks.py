@@ -11,12 +11,14 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
 from memadmin.jobs import tasks as minute
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
+from memadmin.lifecycle import verifying
 from memadmin.lifecycle.models import Run
 from memadmin.outbound import addresses, posting
 from memadmin.outbound.addresses import ForbiddenAddress, address_of
@@ -26,6 +28,7 @@ from memadmin.webhooks.models import Delivery, Event, State, Subscription
 from memadmin.webhooks.subscriptions import BadSubscription, SubscriptionSpec
 from memadmin.webhooks.tasks import WEBHOOKS, start_webhooks
 from tests import sources
+from tests.audit_protection import lifted
 from tests.factories import ACTOR, NOON, days, make_container
 from tests.runs import a_policy, carry_out, fill, governed, pin, preview, publish, switch_on
 from tests.webhooks.conftest import Receiver
@@ -394,3 +397,17 @@ def test_a_delivery_that_breaks_something_is_put_off_and_the_job_ends(receiver: 
     put_off = Delivery.objects.get()
     assert (put_off.state, put_off.attempts, put_off.error_code) == (State.PENDING, 1, "RuntimeError")
     assert put_off.due_at == NOON + posting.WAITS[0]
+
+
+def test_a_log_that_is_not_whole_is_told_to_who_hears_of_everything_and_a_whole_one_is_not(receiver: Receiver):
+    subscribe(receiver.url, Event.AUDIT_NOT_WHOLE)
+    subscribe(receiver.url, Event.AUDIT_NOT_WHOLE, containers=[make_container()])
+    run_inline(verifying.ask(actor=ACTOR, now=NOON), now=NOON)
+    with lifted(), connection.cursor() as cursor:
+        cursor.execute("UPDATE audit_entry SET actor = 'person/9' WHERE seq = 1")
+    run_inline(verifying.ask(actor=ACTOR, now=NOON), now=NOON)
+
+    deliver()
+
+    (told,) = heard(receiver)
+    assert (told["event"], told["container"], told["data"]["found"]) == ("audit.not_whole", None, "altered")

@@ -9,6 +9,8 @@ from rest_framework import serializers
 
 from memadmin.outbound import addresses
 from memadmin.store.hard_limits import LONGEST
+from memadmin.audit.actions import Action
+from memadmin.audit.models import Outcome, Stream
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.models import HistoryAction
 from memadmin.transfer.decoding import LONGEST_TEXT
@@ -243,6 +245,27 @@ class Nothing(Input):
 class ListQuery(serializers.Serializer[Any]):
     cursor = serializers.CharField(required=False, max_length=2_000)
     limit = serializers.IntegerField(required=False, min_value=1, max_value=MOST_LISTED, default=20)
+
+
+class AuditFilters(serializers.Serializer[Any]):
+    """`since` and `until` are instants: entries of `since` and later, and before `until`."""
+
+    stream = serializers.ChoiceField(Stream.choices, required=False, default=Stream.GOVERNANCE)
+    action = serializers.ListField(child=serializers.ChoiceField(Action.choices), required=False, max_length=50)
+    outcome = serializers.ChoiceField(Outcome.choices, required=False)
+    actor = Text(longest=100, required=False)
+    target = Text(longest=250, required=False)
+    request_id = Text(longest=64, required=False)
+    since = Time(required=False)
+    until = Time(required=False)
+
+
+class AuditQuery(AuditFilters, ListQuery):
+    pass
+
+
+class AuditExportQuery(AuditFilters):
+    form = serializers.ChoiceField(["ndjson", "csv"], required=False, default="ndjson")
 
 
 class TwoVersions(serializers.Serializer[Any]):

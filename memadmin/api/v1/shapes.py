@@ -124,6 +124,21 @@ class History(serializers.Serializer[Any]):
     actor = serializers.CharField()
 
 
+class AuditEntryShape(serializers.Serializer[Any]):
+    stream = serializers.CharField()
+    seq = serializers.IntegerField()
+    at = serializers.DateTimeField()
+    actor = serializers.CharField()
+    action = serializers.CharField()
+    outcome = serializers.CharField()
+    target = serializers.CharField()
+    request_id = serializers.CharField()
+    reason_code = serializers.CharField()
+    counts = Json()
+    payload_digest = serializers.CharField()
+    row_hash = serializers.CharField()
+
+
 class ContainerShape(serializers.Serializer[Any]):
     uid = serializers.UUIDField()
     id = serializers.CharField()

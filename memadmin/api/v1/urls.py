@@ -6,6 +6,7 @@ from django.urls.converters import StringConverter
 from memadmin.api.v1 import (
     access_exports,
     approving,
+    audit,
     base,
     bulk,
     containers,
@@ -74,6 +75,8 @@ urlpatterns = [
     path(f"{BASE}/erasure-requests/<int:number>", erasing.OneErasureRequest.as_view()),
     path(f"{BASE}/erasure-requests/<int:number>/access-export", access_exports.AccessExports.as_view()),
     path(f"{BASE}/erasure-requests/<int:number>/go-on", resuming.ErasureGoOn.as_view()),
+    path(f"{BASE}/audit", audit.AuditEntries.as_view()),
+    path(f"{BASE}/audit/export", audit.AuditExport.as_view()),
     path(f"{BASE}/webhooks", webhooks.Webhooks.as_view()),
     path(f"{BASE}/webhooks/<uuid:uid>", webhooks.OneWebhook.as_view()),
     path(f"{BASE}/webhooks/<uuid:uid>/deliveries", webhooks.Deliveries.as_view()),

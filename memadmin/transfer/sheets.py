@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from typing import Any
 
@@ -18,6 +18,13 @@ ACTS_AS_FORMULA = (
     "\n",
     "'",
 )  # at the beginning of a cell; the apostrophe, so that it can be taken off again
+
+
+def table(columns: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the line of the names, and one for each row."""
+    yield line(columns)
+    for row in rows:
+        yield line(row[name] for name in columns)
 
 
 def line(cells: Iterable[Any]) -> str:
