@@ -1,11 +1,12 @@
-from datetime import UTC, datetime
+import json
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 from django.db import connection, transaction
 
-from memadmin.audit import log
+from memadmin.audit import log, verification
 from memadmin.audit.actions import Action
-from memadmin.audit.chain import GENESIS, payload_digest
+from memadmin.audit.chain import GENESIS, payload_digest, row_hash
 from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload
 from memadmin.audit.querysets import AppendOnly
 
@@ -206,3 +207,25 @@ def test_the_newest_ten_come_from_the_key_without_sorting():
     assert "Sort" not in plan
     assert "TEMP B-TREE" not in plan
     assert connection.vendor != "sqlite" or "USING INDEX" in plan
+
+
+AWKWARD = {
+    "microseconds": datetime(2026, 3, 1, 12, 0, 0, 1, tzinfo=UTC),
+    "another zone": datetime(2026, 3, 1, 12, 0, 0, 999999, tzinfo=timezone(timedelta(hours=5, minutes=45))),
+    "the first day": datetime(1, 1, 2, tzinfo=UTC),
+    "the last day": datetime(9999, 12, 30, 23, 59, 59, 999999, tzinfo=UTC),
+}
+
+
+@pytest.mark.parametrize("at", AWKWARD.values(), ids=AWKWARD)
+def test_87_what_was_hashed_is_what_is_read_back_on_either_database(at):
+    nested = {"ünï": ["\u202e", {"deep": [1, -0.5, 10**30, True, None, {"": "😀 \x00 \ud800"}]}], "a": {"z": 1, "b": 2}}
+    entry = pin(at=at, counts={"z": 2**63 - 1, "a": -(2**63) + 1}, payload=nested)
+
+    read, payload = AuditEntry.objects.get(stream="governance", seq=entry.seq), AuditPayload.objects.get(seq=entry.seq)
+
+    assert (read.at, read.counts) == (at, {"a": -(2**63) + 1, "z": 2**63 - 1})
+    assert row_hash(read.leaf) == read.row_hash == entry.row_hash
+    assert payload_digest(payload.salt, payload.body) == read.payload_digest
+    assert json.loads(payload.body) == nested
+    assert verification.verify(connection).findings == []

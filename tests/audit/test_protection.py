@@ -302,5 +302,5 @@ def test_90_flush_is_refused_with_the_settings_of_production():
     done = in_a_process("manage.py", "flush", "--no-input")
 
     assert done.returncode != 0
-    assert "audit log" in done.stderr
+    assert "couldn't be flushed" in done.stderr
     assert AuditEntry.objects.count() == 1

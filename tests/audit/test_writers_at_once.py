@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.db import connection, transaction
+from django.db.models import Count
 
 from memadmin.audit import log, verification
 from memadmin.audit.actions import Action
@@ -90,24 +91,37 @@ def test_verifying_while_others_write_finds_nothing():
     assert [each.findings for each in reports if each.findings] == []
 
 
-WRITE_FROM_A_PROCESS = """
+WRITE_FROM_PROCESSES = """
 import django; django.setup()
+import os, sys
 from datetime import UTC, datetime
-from django.db import transaction
+from django.db import connection, transaction
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-for number in range(30):
-    with transaction.atomic():
-        log.append(Action.DEMO_LOADED, actor="command/test", target="demo/1", at=datetime(2026, 3, 1, tzinfo=UTC))
+processes, each = int(sys.argv[1]), int(sys.argv[2])
+children = []
+for number in range(processes):
+    child = os.fork()
+    if child == 0:
+        for _ in range(each):
+            with transaction.atomic():
+                log.append(Action.DEMO_LOADED, actor=f"command/test-{number}", target="demo/1", at=datetime(2026, 3, 1, tzinfo=UTC))
+        connection.close()
+        os._exit(0)
+    children.append(child)
+sys.exit(max(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children))
 """
+PROCESSES, APPENDS = 8, int(os.environ.get("MEMADMIN_AUDIT_APPENDS", "20"))  # 1000: minutes
 
 
-def test_processes_at_once_make_one_chain():
+def test_86_eight_processes_at_once_make_one_chain_without_loss_fork_or_gap():
     environment = {**os.environ, "DATABASE_URL": database_url(), "DJANGO_SETTINGS_MODULE": "memadmin.settings"}
-    command = [sys.executable, "-c", WRITE_FROM_A_PROCESS]
+    command = [sys.executable, "-c", WRITE_FROM_PROCESSES, str(PROCESSES), str(APPENDS)]
 
-    writers = [subprocess.Popen(command, cwd=Path(settings.BASE_DIR), env=environment) for _ in range(2)]
+    done = subprocess.run(command, cwd=Path(settings.BASE_DIR), env=environment, check=False)
 
-    assert [writer.wait(timeout=120) for writer in writers] == [0, 0]
-    assert seqs() == list(range(1, 61))
+    assert done.returncode == 0
+    assert seqs() == list(range(1, PROCESSES * APPENDS + 1))
+    written = AuditEntry.objects.values("actor").annotate(entries=Count("seq")).values_list("entries", flat=True)
+    assert list(written) == [APPENDS] * PROCESSES
     assert verification.verify(connection).findings == []
