@@ -24,9 +24,12 @@ def product() -> dict[str, ast.Module]:
     return {module_of(path): sources.tree_of(path) for path in sources.product_files() if sources.name_of(path).startswith("memadmin")}
 
 
-def reaching(goals: Iterable[str], modules: dict[str, ast.Module]) -> set[str]:
-    """Return the dotted names of all functions that mention one of the goals, or another function that does."""
+def reaching(goals: Iterable[str], modules: dict[str, ast.Module], *, past: Iterable[str] = ()) -> set[str]:
+    """Return the dotted names of all functions that mention one of the goals, or another function that does; ways through `past` do not
+    count."""
     mentions = {name: mentioned for module, tree in modules.items() for name, mentioned in _mentions(module, tree).items()}
+    for name in past:
+        mentions.pop(name, None)
     found, grown = set(goals), True
     while grown:
         more = {name for name, mentioned in mentions.items() if name not in found and mentioned & found}
@@ -84,7 +87,8 @@ def _parts(module: str, node: ast.stmt, names: dict[str, str]) -> Iterator[tuple
 
 def _mentioned(node: ast.AST, name: str, names: dict[str, str]) -> set[str]:
     found = set()
-    for inner in ast.walk(node):
+    bodies = node.body if isinstance(node, Function) else [node]  # a decorator guards an act and is none
+    for inner in (inner for body in bodies for inner in ast.walk(body)):
         chain = sources.dotted(inner) if isinstance(inner, ast.Attribute | ast.Name) else []
         if chain[:1] == ["self"] and len(chain) > 1:
             found.add(f"{name.rpartition('.')[0]}.{chain[1]}")

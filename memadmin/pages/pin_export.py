@@ -19,11 +19,11 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.lifecycle import pinned
 from memadmin.lifecycle.spared import limits_past
-from memadmin.transfer import sheets
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest
 from memadmin.pages.pins import Register
 from memadmin.store.models import Pin
+from memadmin.transfer import sheets
 
 AT_ONCE = 500
 COLUMNS = (

@@ -9,10 +9,10 @@ from django.views.decorators.http import require_safe
 
 from memadmin.access.visibility import visible_containers
 from memadmin.erasure import register
-from memadmin.transfer import sheets
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest
 from memadmin.store.coverage import WHAT_TO_DO
+from memadmin.transfer import sheets
 
 
 @require_safe
