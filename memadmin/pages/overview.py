@@ -14,11 +14,11 @@ from memadmin.access.actors import names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_subjects
+from memadmin.audit.findings import COULD_NOT_RUN
 from memadmin.erasure import alarms, backups, notices, rechecking
 from memadmin.erasure.intake import today
 from memadmin.erasure.models import Kind, RequestItem
 from memadmin.erasure.visibility import visible_requests
-from memadmin.audit.findings import COULD_NOT_RUN
 from memadmin.jobs import heartbeat, schedules
 from memadmin.jobs.models import Job, JobState, Schedule
 from memadmin.lifecycle import lost, second_person, verifying

@@ -7,10 +7,10 @@ from typing import Any
 
 from rest_framework import serializers
 
-from memadmin.outbound import addresses
-from memadmin.store.hard_limits import LONGEST
 from memadmin.audit.actions import Action
 from memadmin.audit.models import Outcome, Stream
+from memadmin.outbound import addresses
+from memadmin.store.hard_limits import LONGEST
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.models import HistoryAction
 from memadmin.transfer.decoding import LONGEST_TEXT
