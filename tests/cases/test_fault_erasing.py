@@ -1,19 +1,20 @@
 """Group A of the inputs that broke others: deleting and erasing. Numbers: docs/cases.md."""
 
 import json
+from dataclasses import replace
 from uuid import UUID
 
 import pytest
 from django.urls import reverse
 
 from memadmin.access.roles import Role
-from memadmin.erasure import naming
-from memadmin.erasure.execution import erasing, steps
+from memadmin.erasure import asking, naming
+from memadmin.erasure.execution import steps
 from memadmin.erasure.models import ErasureRequest, Kind, Status
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.recall.search import Question, recall
-from memadmin.store import removal
+from memadmin.store import locations
 from memadmin.store.intake import Source
 from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Session, Subject, WorkingMemory
 from tests.api.v1.calls import caller_of, said
@@ -43,7 +44,7 @@ def rows_of(user, container):
 
 @executes
 def test_f01_f24_all_of_more_than_any_page_go_and_are_counted(monkeypatch):
-    monkeypatch.setattr(erasing, "AT_ONCE", 7)
+    monkeypatch.setattr(asking, "PAGE", 7)
     container = make_container()
     store(container, *(a_memory(f"memory number {number}") for number in range(101)), a_memory("bob's", user_id="bob"))
 
@@ -104,7 +105,8 @@ def test_f07_an_id_is_the_same_in_every_spelling(spell):
 def test_f05_f08_a_place_that_says_yes_and_does_nothing_is_no_completed_erasure(monkeypatch):
     container = make_container()
     store(container, a_memory())
-    monkeypatch.setattr(removal, "remove_erased", lambda item_type, keys: len(keys))
+    place = locations.get("store.long_term")
+    monkeypatch.setitem(locations.LOCATIONS, place.name, replace(place, delete_listed=lambda listed: 1))
 
     request = erased(opened())
 

@@ -157,7 +157,7 @@ def ended(end):
     elif end == "answered":
         request = opened(kind=Kind.ACCESS)
         discovered(request)
-        workflow.answer(request, "done", **details)
+        workflow.answer(request, "done_in_part", **details)
     elif end == "refused":
         request = opened(aliases=["Annie"], note="she called")
         workflow.refuse(request, "no_ground", **details)
