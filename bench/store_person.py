@@ -1,6 +1,6 @@
 """A store with one person of 100,000 memories and 500,000 history entries among others: what `bench.erasure` erases.
 
-The database is made beside the one that DATABASE_URL names and is called `name_bench_person`. The person's user is number 1; 8,000
+The database is made beside the one that DATABASE_URL names and is called `name_bench_person`. The person's user is number 1; 2,000
 others have 25 memories each, with one entry of history. Users take turns, so that the rows of one lie scattered over the tables.
 """
 
@@ -18,7 +18,7 @@ from bench import store_1m
 from bench.store_1m import User, say
 
 SUFFIX = "bench_person"
-MEMORIES, OTHERS, OF_OTHERS = 100_000, 8_000, 25
+MEMORIES, OTHERS, OF_OTHERS = 100_000, 2_000, 25
 HISTORY, HISTORY_OF_OTHERS = 5, 1  # entries for each memory
 PERSON = 1  # the key of their user
 

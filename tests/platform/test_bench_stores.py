@@ -6,7 +6,7 @@ import psycopg
 import pytest
 from django.db import connection
 
-from bench import store_1m, store_10m
+from bench import store_1m, store_10m, store_person
 from memadmin.store.check import check
 from memadmin.store.models import LongTermMemory, Subject
 from tests.databases import database_url, is_sqlite
@@ -36,4 +36,11 @@ def test_the_ten_millions_are_a_store_that_agrees_with_itself(server):
     store_10m.load(server, store_10m.crowds(2_000), now=NOW)
 
     assert LongTermMemory.objects.filter(container_id=store_10m.EVERYONE).count() == 2_000
+    assert list(check()) == []
+
+
+def test_the_one_with_a_large_person_is_a_store_that_agrees_with_itself(server):
+    store_person.fill(server, [store_1m.User(30), store_1m.User(2)], now=NOW)
+
+    assert list(Subject.objects.order_by("id").values_list("long_term", "history")) == [(30, 150), (2, 2)]
     assert list(check()) == []
