@@ -1,14 +1,15 @@
 """One look over the whole database, in steps of one stretch of one table each. Where it has come to is the caller's to keep.
 
 It is clean when all of this holds: a control was seen in every column of every place; what was found is among what the manifest says
-stays; all of that is there; and no planner's statistics and no file of a killed import or export names the person.
+stays, or is a word that a namesake's own rows say; all of the former is there; and no planner's statistics and no file of a killed import
+or export names the person.
 """
 
 from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -21,9 +22,10 @@ from django.db.models import F
 from memadmin.erasure.models import Finding, FindingKind, Kind, Manifest, ManifestItem, Outcome, Verification
 from memadmin.erasure.verification import controls, statistics
 from memadmin.erasure.verification.files import files_with
+from memadmin.erasure.verification.namesakes import have_rows_in, theirs
 from memadmin.erasure.verification.probes import Probes
-from memadmin.erasure.verification.scanning import Hit, Key, next_stretch, scan
-from memadmin.erasure.verification.schema import Table, tables
+from memadmin.erasure.verification.scanning import Hit, Key, Stretch, next_stretch, scan
+from memadmin.erasure.verification.schema import Holds, Table, tables
 from memadmin.store import locations
 from memadmin.store.locations import Act
 
@@ -58,12 +60,14 @@ def begin(manifest: Manifest, *, now: datetime) -> Verification:
 
 def probes_of(manifest: Manifest) -> Probes:
     """Return what must not be found again, from the request's own papers."""
-    ticked = list(manifest.request.subjects.filter(ticked=True).values_list("subject_id", "user_id"))
+    meant = manifest.request.subjects.filter(ticked=True).values_list("subject_id", "user_id", "container_id")
+    ticked = [(subject, user) for subject, user, _ in meant]
     gone = ManifestItem.objects.filter(manifest=manifest, act=Act.DELETE).values("row_uid")
     names, values = gone.query.sql_with_params()
     whole = tuple(sorted(subject for subject, _ in ticked if subject is not None)) if Kind(manifest.request.kind).is_about_people else ()
     known = tuple(sorted({user for _, user in ticked if user is not None and len(user.strip()) >= SHORTEST}))
-    return Probes(whole, known, names % tuple(map(_literal, values)))
+    people = frozenset((container, user) for _, user, container in meant if user is not None and container is not None)
+    return Probes(whole, known, names % tuple(map(_literal, values)), people)
 
 
 def step(verification: Verification, place: Place, *, now: datetime) -> Place | None:
@@ -77,7 +81,7 @@ def step(verification: Verification, place: Place, *, now: datetime) -> Place | 
         return None
     table = known[place.table]
     stretch = next_stretch(table, place.after)
-    _compare(verification, table, scan(table, probes_of(verification.manifest), stretch))
+    _compare(verification, table, stretch)
     return replace(place, after=stretch.upto) if stretch.upto else Place(place.table + 1)
 
 
@@ -90,14 +94,16 @@ def _look_at_controls(verification: Verification, *, now: datetime) -> None:
             _note(verification, FindingKind.BLIND, table, column, rows=1)
 
 
-def _compare(verification: Verification, table: Table, hits: Iterable[Hit]) -> None:
+def _compare(verification: Verification, table: Table, stretch: Stretch) -> None:
     """Note the rows that were found and were not to stay: once each, in the first column that has it."""
     found: dict[str, Hit] = {}
-    for hit in hits:
+    probes = probes_of(verification.manifest)
+    for hit in scan(table, probes, stretch):
         found.setdefault(json.dumps(hit.key[0] if len(hit.key) == 1 else list(hit.key), default=str), hit)
     if not found:
         return
-    staying = _staying(verification, table)
+    in_words = set(table.holding(Holds.TEXT, Holds.BYTES))
+    staying = _staying(verification, table) | theirs(table, [key for key, hit in found.items() if hit.column in in_words], probes)
     left = {key: hit for key, hit in found.items() if key not in staying}
     by_column: dict[str, list[str]] = {}
     for key, hit in left.items():
@@ -115,9 +121,11 @@ def _staying(verification: Verification, table: Table) -> set[str]:
 def _close(verification: Verification, *, tables_looked_through: int, now: datetime) -> None:
     _look_for_missing(verification)
     probes = probes_of(verification.manifest)
-    papers = {table.name for table in tables() if table.name.startswith(OWN_TABLES)}  # their statistics are made anew with their end
-    for table, columns in statistics.found_in_statistics(probes, besides=papers | _tables_with_staying(verification)).items():
-        _note(verification, FindingKind.RESIDUE, statistics.TABLE, table, rows=columns)
+    by_name = {table.name: table for table in tables()}
+    papers = {name for name in by_name if name.startswith(OWN_TABLES)}  # their statistics are made anew with their end
+    for name, columns in statistics.found_in_statistics(probes, besides=papers | _tables_with_staying(verification)).items():
+        if not (name in by_name and have_rows_in(by_name[name], probes)):
+            _note(verification, FindingKind.RESIDUE, statistics.TABLE, name, rows=columns)
     for path in files_with(_folders(), probes.raw_needles):
         _note(verification, FindingKind.RESIDUE, "files", path.parent.name, rows=1, sample=path.name[:100])
     kinds = set(verification.findings.values_list("kind", flat=True))

@@ -10,11 +10,15 @@ from memadmin.erasure.verification.needles import forms, quoted_forms
 
 @dataclass(frozen=True)
 class Probes:
-    """`names` is a SELECT of UUIDs as the database holds them, so that any number of them costs no memory."""
+    """`names` is a SELECT of UUIDs as the database holds them, so that any number of them costs no memory.
+
+    `people` are the erased ids by the key of their container: the same id elsewhere is somebody else.
+    """
 
     subjects: tuple[int, ...] = ()
     identifiers: tuple[str, ...] = ()
     names: str = ""
+    people: frozenset[tuple[int, str]] = frozenset()
 
     @cached_property
     def needles(self) -> list[str]:

@@ -201,3 +201,33 @@ def test_a_file_that_a_killed_import_left_is_looked_into(person, tmp_path, monke
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     assert findings(look(manifest)) == [("residue", "files")]
+
+
+def test_the_person_come_back_under_their_id_is_a_residue(container, person):
+    manifest = manifest_of(person)
+    wipe(person)
+    make_memory(container, "likes tea", user_id="user1", namespace={"user_id": "user1"})
+
+    verification = look(manifest)
+
+    assert {(finding.table, finding.column) for finding in verification.findings.all()} >= {
+        ("store_subject", "user_id"),
+        ("store_longtermmemory", "namespace"),
+    }
+
+
+def test_who_has_the_id_elsewhere_or_one_that_says_it_may_say_it(container, person):
+    make_memory(make_container("elsewhere"), "likes tea", user_id="user1", namespace={"user_id": "user1"})
+    make_memory(container, "likes tea", user_id="user1#2", namespace={"user_id": "user1#2"})
+    manifest = manifest_of(person)
+    wipe(person)
+
+    assert look(manifest).outcome == Outcome.CLEAN
+
+
+def test_what_somebody_else_says_of_the_person_is_a_residue(container, person):
+    make_memory(container, "user1 likes tea", user_id="bob")
+    manifest = manifest_of(person)
+    wipe(person)
+
+    assert [(finding.table, finding.column) for finding in look(manifest).findings.all()] == [("store_longtermmemory", "text")]

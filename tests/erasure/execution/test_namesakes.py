@@ -1,0 +1,51 @@
+"""Other people whose ids say the erased one stay, and what is theirs is no residue."""
+
+import pytest
+
+from memadmin.access.actors import actor_of
+from memadmin.erasure import workflow as verbs
+from memadmin.erasure.models import Status
+from memadmin.store.models import LongTermMemory, Subject
+from tests.erasure.execution.test_execution import execute
+from tests.erasure.workflow import approved, officer, opened
+from tests.factories import NOON, a_message, make_container, make_memory, store, subject_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def erased_alone(user_id, **details):
+    """Erase exactly this user; nobody who only looks alike is meant."""
+    request = opened(user_id, **details)
+    others = {subject.subject_ref: False for subject in request.subjects.exclude(user_id=user_id)}
+    verbs.tick(request, others, actor=actor_of(officer()), now=NOON)
+    approved(request)
+    return execute(request)
+
+
+def findings(request):
+    return [(finding.table, finding.column) for finding in request.verifications.latest("number").findings.all()]
+
+
+@pytest.mark.parametrize("other", ["Ann", "ann#2"])
+def test_27_who_looks_alike_and_is_not_meant_stays_and_is_no_residue(other):
+    container = make_container()
+    make_memory(container, "likes tea", user_id="ann")
+    make_memory(container, "likes coffee", user_id=other, namespace={"user_id": other})
+    store(container, a_message("hello", user_id=other, namespace={"user_id": other}))
+
+    request = erased_alone("ann")
+
+    assert (request.state, findings(request)) == (Status.COMPLETED, [])
+    assert subject_of(container, other).long_term == 1
+    assert not Subject.objects.filter(user_id="ann").exists()
+
+
+def test_29_the_same_id_in_another_container_stays_and_is_no_residue():
+    here, there = make_container("here"), make_container("there")
+    for container in (here, there):
+        make_memory(container, "likes tea", user_id="ann", namespace={"user_id": "ann"})
+
+    request = erased_alone("ann", containers=[here])
+
+    assert (request.state, findings(request)) == (Status.COMPLETED, [])
+    assert list(LongTermMemory.objects.values_list("container__name", flat=True)) == ["there"]
