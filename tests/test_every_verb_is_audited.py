@@ -37,6 +37,8 @@ VERBS_WITHOUT = {
 }
 ENTRANCES_WITHOUT = {
     "memadmin.pages.login.logout": "Django's signal appends `login.ended`",
+    "memadmin.pages.erasure.intake.erasure_find": "reads; a POST, so that an id stands in no address",
+    "memadmin.pages.erasure.intake.erasure_topic": "reads; a POST, so that words stand in no address",
     "memadmin.urls.root": "reads: the overview, and the version for clients of the API",
     "memadmin.pages.login.theme": "the colours of one browser",
     "memadmin.api.v1.memories.Recall.post": "reads; that a memory was recalled stands in its own counter",
