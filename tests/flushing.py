@@ -34,11 +34,21 @@ def flush_with_triggers_aside(original: Callable[[Any, list[str]], None], *, row
 
     def execute_sql_flush(operations: Any, statements: list[str]) -> None:
         with transaction.atomic(), _triggers_aside(operations.connection):
-            original(operations, statements)
+            if operations.connection.vendor == "postgresql":
+                _delete_everything(operations.connection)
+            else:
+                original(operations, statements)
             for row in serializers.deserialize("json", rows):
                 row.save()
 
     return execute_sql_flush
+
+
+def _delete_everything(database: BaseDatabaseWrapper) -> None:
+    """TRUNCATE makes new files for every table and index. The few rows that a test leaves are deleted in a fraction of that time."""
+    with database.cursor() as cursor:
+        for table in database.introspection.django_table_names(only_existing=True, include_views=False):
+            cursor.execute(f'DELETE FROM "{table}"')
 
 
 @contextmanager
