@@ -161,7 +161,7 @@ class Action(models.TextChoices):
 
     RECIPIENT_REGISTERED = "recipient.registered", "Somebody who gets data from here was registered"
     RECIPIENT_ENDED = "recipient.ended", "Somebody gets no data from here any more"
-    NOTICES_MADE = "notice.made", "Notices to recipients of what a request was about were made"
+    NOTICE_MADE = "notice.made", "Notices to recipients of what a request was about were made"
     NOTICE_TOLD = "notice.told", "A person told a recipient"
     NOTICE_ACKNOWLEDGED = "notice.acknowledged", "A recipient has answered a notice"
     NOTICE_FAILED = "notice.failed", "A notice could not be delivered, or was not answered: a person decides"

@@ -64,7 +64,7 @@ def make(request: ErasureRequest, *, now: datetime) -> int:
     new = [each for each in made if (each.recipient_id, each.container_id, each.part) not in known]
     RecipientNotice.objects.bulk_create(new)
     if new:
-        log.append(Action.NOTICES_MADE, actor=ACTOR, target=target_of(request), at=now, counts={"notices": len(new)})
+        log.append(Action.NOTICE_MADE, actor=ACTOR, target=target_of(request), at=now, counts={"notices": len(new)})
     return len(new)
 
 
