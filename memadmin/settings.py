@@ -201,6 +201,7 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "SERVE_INCLUDE_SCHEMA": False,
     "ENUM_GENERATE_CHOICE_DESCRIPTION": False,
+    "ENUM_NAME_OVERRIDES": {"ProblemType": "memadmin.api.v1.shapes.PROBLEM_TYPES"},  # other shapes have a `type` of their own
 }
 
 Q_CLUSTER = {

@@ -76,17 +76,7 @@ def _figures(person: Person) -> list[tuple[str, int]]:
 
 def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     """Return what needs somebody's eye, as (sentence, tone)."""
-    settings = configuration.values()
-    found = []
-    if not settings["retention_enabled"]:
-        found.append(("Retention is off: nothing is evicted. Previews work.", "warn"))
-    if settings["multi_tenancy_enabled"]:
-        found.append(("Multi-tenancy is on: no retention run does anything.", "warn"))
-    age = heartbeat.age(now)
-    if age is None or age > WORKER_SILENT:
-        found.append(("The worker gives no sign of life: scheduled and queued work waits. Start it with python3 manage.py up.", "problem"))
-    if not Schedule.objects.filter(kind=NIGHTLY, enabled=True).exists() and Schedule.objects.filter(kind=NIGHTLY).exists():
-        found.append(("The nightly run is switched off.", "warn"))
+    found = _about_the_work(now=now)
     if person.may(Right.ERASURE_VIEW):
         found += _requests(person, day=today(now))
     states = visible_containers(person).aggregate(
@@ -114,6 +104,22 @@ def _matters(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     failed = Job.objects.filter(state=JobState.FAILED, finished_at__gt=now - timedelta(days=7)).count()
     if failed:
         found.append((f"Jobs that failed in the last 7 days: {failed:,}.", "problem"))
+    return found
+
+
+def _about_the_work(*, now: datetime) -> list[tuple[str, str]]:
+    """Return what keeps the night's work from being done."""
+    settings = configuration.values()
+    found: list[tuple[str, str]] = []
+    if not settings["retention_enabled"]:
+        found.append(("Retention is off: nothing is evicted. Previews work.", "warn"))
+    if settings["multi_tenancy_enabled"]:
+        found.append(("Multi-tenancy is on: no retention run does anything.", "warn"))
+    age = heartbeat.age(now)
+    if age is None or age > WORKER_SILENT:
+        found.append(("The worker gives no sign of life: scheduled and queued work waits. Start it with python3 manage.py up.", "problem"))
+    if not Schedule.objects.filter(kind=NIGHTLY, enabled=True).exists() and Schedule.objects.filter(kind=NIGHTLY).exists():
+        found.append(("The nightly run is switched off.", "warn"))
     return found
 
 

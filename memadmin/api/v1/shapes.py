@@ -25,8 +25,11 @@ class ProblemItem(serializers.Serializer[Any]):
     attr = serializers.CharField(allow_null=True)
 
 
+PROBLEM_TYPES = [("validation_error", "validation_error"), ("client_error", "client_error"), ("server_error", "server_error")]
+
+
 class Problem(serializers.Serializer[Any]):
-    type = serializers.ChoiceField(["validation_error", "client_error", "server_error"])
+    type = serializers.ChoiceField(PROBLEM_TYPES)
     errors = ProblemItem(many=True)  # type: ignore[assignment]
 
 
