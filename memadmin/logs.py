@@ -28,6 +28,7 @@ class FirstLineOfTask(logging.Filter):
         return True
 
 
+NOWHERE = "an address that is not ours"
 _ITEM = re.compile(r"(/memory_containers/[^/]+/memories/[^/]+/)(.+)", re.DOTALL)
 _OURS = re.compile(r"_[a-z_]+|[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}")  # a word of the API, or a uid
 
@@ -38,13 +39,21 @@ def logged_path(path: str) -> str:
 
 
 class NamesOfAgents(logging.Filter):
-    """Takes the names that agents gave to sessions out of what Django says about a request."""
+    """Takes the names that agents gave to sessions, and all of an address that we do not know, out of what Django says about a request."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         text = record.getMessage()
-        if (shown := logged_path(text)) != text:
+        request = getattr(record, "request", None)
+        shown = text.replace(request.path, NOWHERE) if request is not None and leads_nowhere(request) else logged_path(text)
+        if shown != text:
             record.msg, record.args = shown, None
         return True
+
+
+def leads_nowhere(request: Any) -> bool:
+    """Whether no page and no part of an API is at the address of a request: it can be any words then."""
+    found = getattr(request, "resolver_match", None)
+    return found is None or ":rest>" in found.route
 
 
 def logging_config(level: str) -> dict[str, Any]:

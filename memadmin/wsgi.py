@@ -3,15 +3,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from django.core.wsgi import get_wsgi_application
-from django.db import connection
-from django.utils.module_loading import import_string
 
 from memadmin.logs import logged_path
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "memadmin.settings")
 site = get_wsgi_application()
-import_string("memadmin.audit.protection.announce")(connection)  # by name: it can only be imported now
-connection.close()
 
 
 def application(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:

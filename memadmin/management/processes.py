@@ -60,7 +60,7 @@ def web(address: Address, *, environment: dict[str, str], output: IO[bytes] | No
     options = ["--workers", str(settings.WEB_PROCESSES), "--threads", str(THREADS), "--worker-class", "gthread"]
     logs = ["--access-logfile", "-", "--access-logformat", ACCESS_LOG]
     quiet = ["--no-control-socket", "--graceful-timeout", "15"]
-    command = [sys.executable, "-m", "gunicorn", "--bind", str(address), *options, *logs, *quiet, "memadmin.wsgi:application"]
+    command = [sys.executable, "-m", "gunicorn", "--bind", str(address), *options, *logs, *quiet, "memadmin.serving:application"]
     return Child("web", command, output=output, environment=environment)
 
 

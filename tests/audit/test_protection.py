@@ -21,7 +21,7 @@ WATCH_THE_START = """
 import django; django.setup()
 from memadmin.audit import protection
 protection.announce = lambda connection: print("looked")
-import memadmin.wsgi
+import memadmin.serving
 """
 on_sqlite = pytest.mark.skipif("connection.vendor != 'sqlite'", reason="SQLite's own ways to write")
 on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="PostgreSQL's own ways to write")

@@ -1,5 +1,6 @@
 """A person's id through every address and every way to fail: it is shown to who may see it, and kept nowhere that outlives an erasure."""
 
+import html
 import re
 from uuid import UUID
 
@@ -20,9 +21,19 @@ from tests.tokens import api_of
 
 pytestmark = pytest.mark.django_db
 WHO = "ann.canary-6b2f@example.org"
-FIELDS = ("q", "user", "reason", "words", "note", "name", "value", "target", "actor", "login", "user_id", "text", "number", "after")
+FIELDS = ("q", "user", "reason", "words", "note", "value", "target", "actor", "login", "user_id", "text", "number", "after")
+# Not "name": titles do say what a container is called.
 PUBLIC = {"logout", "login"}
-WORDS = {"key": "preview_keep_days", "kind": "nightly", "scope": "user", "name": "long-term", "mid": WHO, "rest": "nowhere", "days": "7"}
+_TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
+WORDS = {
+    "key": "preview_keep_days",
+    "kind": "nightly",
+    "scope": "user",
+    "name": "long-term",
+    "mid": WHO,
+    "rest": f"nowhere/{WHO}",
+    "days": "7",
+}
 
 
 @pytest.fixture
@@ -75,10 +86,12 @@ def test_89_no_page_tells_another_site_where_one_was(paths):
 
 
 def _shown_outside(answer):
-    """Yield where an answer puts the id beyond its page: the address that it leads to, or another header."""
+    """Yield where an answer puts the id beyond its page: the address that it leads to, another header, the title in a browser's history."""
     for name, value in answer.headers.items():
         if WHO in value and name not in {"X-Problem"}:
             yield name
+    if not answer.streaming and any(WHO in html.unescape(title) for title in _TITLE.findall(answer.content.decode("utf8", "replace"))):
+        yield "title"
 
 
 def _kept():
