@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -159,7 +160,8 @@ def _said(location: Location, field: Any, planted: Planted) -> Any:
 def _least(field: Any, planted: Planted, *, now: datetime) -> Any:
     """Return the plainest value that a column takes."""
     if isinstance(field, models.ForeignKey):
-        return {Container: planted.container.pk, Subject: planted.subject.pk}.get(field.related_model, 1)
+        nobody = -1 - secrets.randbelow(2**31 - 1)  # a real row may have a line of its own already, which a made-up one would meet
+        return {Container: planted.container.pk, Subject: planted.subject.pk}.get(field.related_model, nobody)
     if field.choices:
         return field.choices[0][0]
     plain: list[tuple[type, Any]] = [

@@ -25,8 +25,14 @@ OPEN, LATE, ENDED, ALL = "open", "late", "ended", "all"
 
 
 class InboxFilter(forms.Form):
-    show = forms.ChoiceField(required=False, choices=[(OPEN, "Open"), (LATE, "Late or due within 7 days"), (ENDED, "Ended"), (ALL, "All")])
-    kind = forms.ChoiceField(required=False, choices=[("", "Every kind"), *Kind.choices])
+    show = forms.ChoiceField(
+        required=False,
+        choices=[(OPEN, "Open"), (LATE, "Late or due within 7 days"), (ENDED, "Ended"), (ALL, "All")],
+        widget=forms.Select(attrs={"class": "form-select"}),
+    )
+    kind = forms.ChoiceField(
+        required=False, choices=[("", "Every kind"), *Kind.choices], widget=forms.Select(attrs={"class": "form-select"})
+    )
 
 
 @dataclass(frozen=True)
