@@ -6,7 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from memadmin.audit.models import AuditEntry, AuditPayload
-from memadmin.erasure import notices, recipients, workflow
+from memadmin.erasure import notices, recipients, rectifying, workflow
 from memadmin.erasure.models import NoticeState, RecipientKind, RecipientNotice, RequestItem
 from memadmin.erasure.notices import NoText, NoticeEnded
 from memadmin.erasure.recipients import BadRecipient, RecipientSpec
@@ -269,10 +269,13 @@ def test_the_database_refuses_an_ended_notice_that_keeps_names(request_):
 @pytest.mark.parametrize(("kind", "action"), [("rectify", "rectify"), ("restrict", "restrict"), ("access", None)])
 def test_of_a_correction_or_restriction_recipients_are_told_too(container, kind, action):
     a_recipient()
-    request = a_request(make_memory(container, "likes tea", user_id=CANARY).subject, kind=kind)
-    type(request).objects.filter(pk=request.pk).update(state="review")
+    memory = make_memory(container, "likes tea", user_id=CANARY)
+    request = a_request(memory.subject, kind=kind)
+    type(request).objects.filter(pk=request.pk).update(state="review", identity_level=1)
     request.refresh_from_db()
+    if kind == "rectify":
+        rectifying.correct(request, memory, "likes milk", actor=ACTOR, now=NOON)
 
-    workflow.answer(request, "done", letter="It is done.", actor=ACTOR, now=NOON)
+    workflow.answer(request, "done_in_part", letter="It is done.", actor=ACTOR, now=NOON)
 
     assert [notices.payload_of(notice)["action"] for notice in request.notices.all()] == ([action] if action else [])

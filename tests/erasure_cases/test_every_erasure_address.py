@@ -28,6 +28,7 @@ from tests.people import PASSWORD, a_browser_of
 pytestmark = pytest.mark.django_db
 ADDRESSES = [each for each in urlpatterns if isinstance(each, URLPattern) and (each.name or "").startswith("erasure-")]
 ABOUT_ONE = sorted(str(each.name) for each in ADDRESSES if str(each.pattern).startswith("erasure/<uuid:uid>/"))
+ABOUT_ITEMS = {str(each.name) for each in ADDRESSES if "<uuid:item>" in str(each.pattern)}
 VERBS_OF_SHELL = ("search", "freeze", "cancel", "refuse", "go-on", "receipt", "run")
 
 
@@ -51,7 +52,8 @@ def everything() -> str:
 
 
 def address(name: str, request: ErasureRequest) -> str:
-    return reverse(f"pages:{name}", args=[request.uid])
+    of_item = ["long-term", LongTermMemory.objects.get().uid] if name in ABOUT_ITEMS else []
+    return reverse(f"pages:{name}", args=[request.uid, *of_item])
 
 
 @pytest.mark.parametrize("name", ABOUT_ONE)

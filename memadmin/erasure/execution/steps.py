@@ -46,6 +46,7 @@ EXECUTE = "erasure.execute"
 ACTOR = "job/erasure.execute"
 PHASES = ("ledger", "fence", "words", "rows", "users", "forget", "look", "close")
 IN_WORDS = (Act.REDACT, Act.REDERIVE)
+MOMENT = 0.2  # seconds of looking between two savings
 
 
 class Paused(Exception):
@@ -141,17 +142,16 @@ def _items(request: ErasureRequest, at: At, job: JobView, now: datetime, *, acts
     """Take one batch of one place. It is saved in the transaction of the rows: who lost the lease meanwhile rolls back."""
     manifest = _manifest(request)
     places = places_in_order(list(manifest.lines.values_list("location", flat=True)))
-    if at.place >= len(places):
-        return At(then, done=at.done)
-    location = places[at.place]
-    began = time.monotonic()
+    began, batch = time.monotonic(), None
+    while batch is None:
+        if at.place >= len(places):
+            return At(then, done=at.done)
+        batch = next_batch(manifest, places[at.place], acts=acts, behind=at.item, size=at.size)
+        at = at if batch else replace(at, place=at.place + 1, item=0, size=AT_ONCE)
     with transaction.atomic():
-        batch = next_batch(manifest, location, acts=acts, behind=at.item, size=at.size)
-        if batch is None:
-            return replace(at, place=at.place + 1, item=0, size=AT_ONCE)
         carry_out(request, batch, actor=ACTOR, now=now)
         counts = {"items": batch.items}
-        log.note(Action.ERASURE_BATCH, actor=ACTOR, target=target_of(request), at=now, reason_code=location.name, counts=counts)
+        log.note(Action.ERASURE_BATCH, actor=ACTOR, target=target_of(request), at=now, reason_code=batch.location.name, counts=counts)
         size = next_size(at.size, took=time.monotonic() - began)
         after = replace(at, item=batch.upto, done=at.done + batch.items, size=size)
         lease.checkpoint(job, Step(finished=False, cursor=asdict(after), done=after.done, total=manifest.items_total), now=now)
@@ -184,7 +184,9 @@ def _look(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | 
         verification = looking.begin(_manifest(request), now=now)
         return replace(at, look={"verification": verification.pk, **looking.Place().as_cursor()})
     verification = Verification.objects.select_related("manifest", "request").get(pk=at.look["verification"])
-    place = looking.step(verification, looking.Place.read(at.look), now=now)
+    place, until = looking.step(verification, looking.Place.read(at.look), now=now), time.monotonic() + MOMENT
+    while place is not None and time.monotonic() < until:  # most tables hold next to nothing, and each saving costs more than a look
+        place = looking.step(verification, place, now=now)
     if place is not None:
         return replace(at, look={"verification": verification.pk, **place.as_cursor()})
     verification.refresh_from_db()
