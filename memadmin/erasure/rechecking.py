@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
+from django.apps import apps
 from django.db import connection, transaction
 from django.db.models import F, Q
 
@@ -35,6 +36,7 @@ USERS_AT_ONCE = 20_000
 ROWS_AT_ONCE = 2_000
 LONGEST_REASON = 400
 USERS = "store_subject"
+ALIKE = (USERS, "canonical_id")  # other people's, too: whose own id it is stands beside it
 LONGEST_ID = 512
 REFUSED = (Mode.BLOCK, Mode.QUARANTINE)
 STANDING = (*REFUSED, Mode.FLAG)
@@ -123,7 +125,7 @@ def _some_rows(recheck: Recheck, at: At, *, now: datetime) -> tuple[At | None, i
     if at.table >= len(every) or not what.rows:
         return None, 0
     table, looked, last = every[at.table], 0, at.after
-    columns = table.holding(Holds.TEXT)
+    columns = [column for column in table.holding(Holds.TEXT) if (table.name, column) != ALIKE]
     for row in _rows_of(table, columns, after=at.after):
         looked, last = looked + 1, list(row[: len(table.key)])
         for column, value in zip(columns, row[len(table.key) :], strict=True):
@@ -168,12 +170,25 @@ def _rows_of(table: Table, columns: list[str], *, after: list[Any] | None) -> li
 
 def _note_row(recheck: Recheck, row: Suppression, table: Table, place: tuple[str, list[Any]], *, now: datetime) -> None:
     column, key = place
+    if row.container_id is not None and _container_of(table, key) not in (None, row.container_id):
+        return  # who has the id there is somebody else
     stored = json.dumps(key[0] if len(key) == 1 else key, default=str)
     places = [place.name for place in locations.LOCATIONS.values() if place.table == table.name]
     same = Q(location__in=places, row_key=stored) | (Q(subject_id=key[0]) if table.name == USERS else Q(pk=None))
     if not ManifestItem.objects.filter(same, manifest__request=_request_of(row), act=Act.WITHHOLD).exists():
         kind = FoundAgainKind.NAMED if row.kind == SuppressedKind.SUBJECT else FoundAgainKind.TEXT
         _note(recheck, row, kind, (table.name, column, stored[:100]), now=now)
+
+
+def _container_of(table: Table, key: list[Any]) -> int | None:
+    """Return the container of a row. None: its table is not one of ours, or knows no containers."""
+    model = next((each for each in apps.get_models(include_auto_created=True) if each._meta.db_table == table.name), None)
+    if model is None or not any(field.attname == "container_id" for field in model._meta.concrete_fields):
+        return None
+    container: int | None = (
+        model._base_manager.filter(pk=key[0] if len(key) == 1 else tuple(key)).values_list("container_id", flat=True).first()
+    )
+    return container
 
 
 def _request_of(row: Suppression) -> int | None:

@@ -199,3 +199,12 @@ def test_without_anything_suppressed_nothing_is_read(ann, django_assert_max_num_
         look(WEEKLY)
 
     assert Recheck.objects.get().looked_at == 0
+
+
+def test_weekly_what_belongs_to_who_has_the_id_elsewhere_is_no_finding(ann):
+    make_memory(make_container("elsewhere"), "likes tea", user_id="ann", namespace={"user_id": "ann"})
+    erased(ann)
+
+    look(WEEKLY)
+
+    assert not FoundAgain.objects.filter(table="store_longtermmemory").exists()

@@ -17,7 +17,7 @@ from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.contents import Executed, PlaceResult
 from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.execution import physical
-from memadmin.erasure.execution.other_papers import purge_others
+from memadmin.erasure.execution.other_papers import is_theirs, of_namesakes, purge_others
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import Approval, Certificate, ErasureRequest, Level, Manifest, ScopeItem, Status
 from memadmin.erasure.moves import move
@@ -72,7 +72,7 @@ def _certified(request: ErasureRequest, manifest: Manifest, *, actor: str, now: 
     _settle(request, actor=actor, now=now)
     _purge(request, manifest)
     purge_others(request, now=now)
-    _check_papers(probes)
+    _check_papers(request, probes)
     return certificate
 
 
@@ -128,9 +128,12 @@ def _purge(request: ErasureRequest, manifest: Manifest) -> None:
         each.lines.update(sample=[])
 
 
-def _check_papers(probes: Probes) -> None:
+def _check_papers(request: ErasureRequest, probes: Probes) -> None:
     """Look through the tables of the workflow itself, which the verification leaves out."""
     named = Probes(identifiers=probes.identifiers)
+    namesakes = of_namesakes(request, probes)
     for table in tables():
-        if table.name.startswith(OWN_TABLES) and table.name not in NO_PAPERS and next(scan(table, named, Stretch()), None) is not None:
-            raise PapersLeft(table.name)
+        if table.name.startswith(OWN_TABLES) and table.name not in NO_PAPERS:
+            left = (hit for hit in scan(table, named, Stretch()) if not (namesakes and is_theirs(hit, namesakes, probes)))
+            if next(left, None) is not None:
+                raise PapersLeft(table.name)

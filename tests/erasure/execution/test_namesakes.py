@@ -49,3 +49,18 @@ def test_29_the_same_id_in_another_container_stays_and_is_no_residue():
 
     assert (request.state, findings(request)) == (Status.COMPLETED, [])
     assert list(LongTermMemory.objects.values_list("container__name", flat=True)) == ["there"]
+
+
+def test_29_an_open_request_of_who_has_the_id_elsewhere_or_one_that_says_it_stays_as_it_is():
+    here, there = make_container("here"), make_container("there")
+    make_memory(here, "likes tea", user_id="ann")
+    make_memory(here, "likes milk", user_id="ann#2")
+    make_memory(there, "likes coffee", user_id="ann")
+    elsewhere = opened("ann", containers=[there])
+    part = opened("ann#2", containers=[here])
+
+    request = erased_alone("ann", containers=[here])
+
+    assert (request.state, request.error_code) == (Status.COMPLETED, "")
+    assert elsewhere.subjects.get(ticked=True).user_id == "ann"
+    assert part.subjects.get(ticked=True).user_id == "ann#2"
