@@ -305,7 +305,7 @@ def list_items(request: ErasureRequest, things: Iterable[Thing]) -> None:
 
 
 def _named(opening: Opening, request: ErasureRequest | None = None) -> Iterable[tuple[str, RequestSubject]]:
-    """Yield every user and alias once, by its digest; what is ticked in comes first and counts."""
+    """Return every user and alias once, by its digest; what is ticked in comes first and counts. A user's own id is no alias."""
     rows: dict[str, RequestSubject] = {}
     decided = [*((each, True) for each in opening.ticked), *opening.others]
     for candidate, ticked in decided:
@@ -319,7 +319,8 @@ def _named(opening: Opening, request: ErasureRequest | None = None) -> Iterable[
             ticked=ticked,
         )
         rows.setdefault(row.subject_ref, row)
-    for origin, names in ((Origin.GIVEN, opening.unknown), (Origin.ALIAS, opening.aliases)):
+    users = {*opening.unknown, *(candidate.user_id for candidate in opening.ticked)}
+    for origin, names in ((Origin.GIVEN, opening.unknown), (Origin.ALIAS, [name for name in opening.aliases if name not in users])):
         for name in names:
             row = RequestSubject(user_id=name, subject_ref=refs.name_ref(origin.value, name), origin=origin, ticked=True)
             rows.setdefault(row.subject_ref, row)

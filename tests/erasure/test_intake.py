@@ -308,6 +308,13 @@ class TestLimits:
         with pytest.raises(TooMany, match="10,000 are more than one request may name: 50"):
             opened(aliases=[f"alias {number}" for number in range(10_000)])
 
+    def test_F23_a_person_named_as_their_own_alias_stays_one(self):
+        store(make_container(), a_memory())
+
+        request = opened("ann", aliases=["ann", "ann"])
+
+        assert [(row.origin, row.user_id) for row in request.subjects.all()] == [("given", "ann")]
+
     def test_a_mass_of_requests_is_looked_at_before_more_is_taken_in(self, monkeypatch):
         monkeypatch.setattr(intake, "MOST_WAITING", 2)
         store(make_container(), a_memory())

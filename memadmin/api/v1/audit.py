@@ -43,7 +43,9 @@ class AuditExport(ApiView):
     scopes = {"GET": Scope.AUDIT_READ}
     renderer_classes = [NdJson]
 
-    @extend_schema(parameters=[inputs.AuditExportQuery], responses={(200, "application/x-ndjson"): OpenApiTypes.STR})
+    @extend_schema(
+        parameters=[inputs.AuditExportQuery], responses={(200, NdJson.media_type): OpenApiTypes.STR, (200, CSV): OpenApiTypes.STR}
+    )
     def get(self, request: Request) -> StreamingHttpResponse:
         """Send all entries that the filters find, the oldest first, one a line, as JSON or as CSV. Audited. Needs all access."""
         check_all_access(request)

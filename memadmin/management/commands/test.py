@@ -41,6 +41,7 @@ OWN_VARIABLES = {
     "LLM_TIMEOUT_SECONDS",
     "LLM_URL",
     "LOG_LEVEL",
+    "PUBLIC_URL",
     "SECRET_KEY",
     "SECURE",
     "SUPPRESSION_KEYS",
