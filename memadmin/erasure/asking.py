@@ -43,12 +43,16 @@ def searched_places() -> list[Location]:
     return [location for location in locations.in_order() if location.searched and location.table in _models()]
 
 
-def ask(manifest: Manifest, scope: RequestScope, location: Location, after: Any) -> Any:
-    """Add one page of a place, and return where the next one begins, None after the last."""
+def ask(manifest: Manifest, scope: RequestScope, location: Location, after: Any, *, again: bool = False) -> Any:
+    """Add one page of a place, and return where the next one begins, None after the last.
+
+    `again`: the place has been asked for whole users, now it is for what was reached from them, which may be the same.
+    """
     page = _asked(manifest, scope, location, after)
     if page is None:
         return None
-    for item_class, found in _by_class(manifest, scope, location, _new(manifest, location, page.found)):
+    new = _new(manifest, location, page.found) if again else page.found
+    for item_class, found in _by_class(manifest, scope, location, new):
         act = Act.DELETE if location.name in BY_UID else location.act
         waits = item_class == ItemClass.MENTION and act != Act.KEEP
         reason = mentions.IDENTIFIER if item_class == ItemClass.MENTION else ""
@@ -78,10 +82,9 @@ def _new(manifest: Manifest, location: Location, found: Sequence[Found]) -> list
     """Leave out what is in the manifest already: whole users and what was reached from them may overlap."""
     uids = [thing.uid for thing in found]
     there: set[UUID] = set()
-    if manifest.items.filter(location=location.name).exists():
-        for at in range(0, len(uids), 500):
-            known = manifest.items.filter(location=location.name, row_uid__in=uids[at : at + 500])
-            there |= set(known.values_list("row_uid", flat=True))
+    for at in range(0, len(uids), 500):
+        known = manifest.items.filter(location=location.name, row_uid__in=uids[at : at + 500])
+        there |= set(known.values_list("row_uid", flat=True))
     return [thing for thing in found if thing.uid not in there]
 
 

@@ -8,7 +8,7 @@ Of whole users everything is theirs: there the closure begins with what was deri
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
@@ -31,8 +31,8 @@ def begin(manifest: Manifest, scope: RequestScope) -> None:
     named = manifest.request.items.order_by("id").values_list("item_type", "item_uid")
     _note(manifest, [(ItemType(kind), uid) for kind, uid in named if uid is not None], item_class=ItemClass.OWNED, depth=0)
     if scope.subjects:
-        ours = Q(*(Q(source_uid__in=uids) for uids in scope.uids()), _connector=Q.OR)
-        _note_derived(manifest, Provenance.objects.filter(ours).exclude(subject_id__in=scope.subjects), depth=1)
+        others = Provenance.objects.exclude(subject_id__in=scope.subjects)
+        _note_derived(manifest, others.filter(source_uid__in=scope.uids()), depth=1)
         theirs = WorkingMemory.objects.filter(subject_id__in=scope.subjects, session__isnull=False)
         shared = Session.objects.filter(pk__in=theirs.values("session")).exclude(subject_id__in=scope.subjects)
         _note_summaries(manifest, shared, depth=1)
@@ -113,11 +113,18 @@ def _children(batch: Iterable[ScopeItem]) -> list[tuple[ItemType, UUID]]:
     by_type: defaultdict[str, list[UUID]] = defaultdict(list)
     for item in batch:
         by_type[item.item_type].append(item.item_uid)
-    sessions = Session.objects.with_uids(by_type[ItemType.SESSION])
-    tests = Q(session__in=sessions.values("pk"))
-    for subject, name in sessions.filter(external_id__isnull=False).values_list("subject_id", "external_id"):
-        tests |= Q(subject_id=subject, session__isnull=True, session_ref=name)
-    messages = WorkingMemory.objects.filter(tests) if by_type[ItemType.SESSION] else WorkingMemory.objects.none()
+    sessions = list(Session.objects.with_uids(by_type[ItemType.SESSION]).values_list("pk", "subject_id", "external_id"))
     history = HistoryEntry.objects.filter(memory_uid__in=by_type[ItemType.LONG_TERM])
-    found = [(ItemType.WORKING, uid) for uid in messages.values_list("uid", flat=True)]
+    found = [(ItemType.WORKING, uid) for uid in _messages(sessions)]
     return found + [(ItemType.HISTORY, uid) for uid in history.values_list("uid", flat=True)]
+
+
+def _messages(sessions: Sequence[tuple[int, int, str | None]]) -> Iterator[UUID]:
+    """Yield the messages of sessions (key, user, id from outside); also those that name one and came when it was not there."""
+    messages = WorkingMemory.objects.values_list("uid", flat=True)
+    yield from messages.filter(session__in=[key for key, _, _ in sessions])
+    names: defaultdict[int, list[str]] = defaultdict(list)
+    for _, subject, name in sessions:
+        names[subject] += [name] if name is not None else []
+    for subject, named in names.items():
+        yield from messages.filter(subject_id=subject, session__isnull=True, session_ref__in=named)

@@ -142,6 +142,7 @@ def _places(manifest: Manifest, scope: RequestScope, at: At) -> At:
     """What whole users own."""
     asked = asking.places() if scope.subjects else []
     if at.place >= len(asked):
+        manifests.look_anew(manifest)
         return At("reached")
     after = asking.ask(manifest, scope, asked[at.place], at.after)
     return At(at.phase, at.place + 1) if after is None else replace(at, after=after)
@@ -152,7 +153,8 @@ def _reached(manifest: Manifest, scope: RequestScope, at: At) -> At:
     asked = asking.places()
     if at.place >= len(asked) or not manifest.scope_items.exists():
         return At("mixed")
-    after = asking.ask(manifest, replace(scope, subjects=(), subject_uids=frozenset(), identifiers=()), asked[at.place], at.after)
+    reached = replace(scope, subjects=(), subject_uids=frozenset(), identifiers=())
+    after = asking.ask(manifest, reached, asked[at.place], at.after, again=bool(scope.subjects))
     return At(at.phase, at.place + 1) if after is None else replace(at, after=after)
 
 
@@ -175,6 +177,7 @@ PHASES: dict[str, Phase] = {"closure": _closure, "places": _places, "reached": _
 @transaction.atomic
 def _finish(manifest: Manifest, *, now: datetime) -> None:
     request = manifest.request
+    manifests.look_anew(manifest)
     asking.note_answers(manifest)
     manifests.sum_up(manifest)
     manifest.completed_at = now

@@ -10,13 +10,14 @@ from typing import Any
 
 from django.db.models import Count, Max, Min, Sum
 
-from memadmin.erasure.models import Decision, Line, Manifest, ManifestItem
+from memadmin.erasure.models import Decision, Line, Manifest, ManifestItem, ScopeItem
 from memadmin.erasure.models.manifests import Answer
-from memadmin.store import locations, refs
+from memadmin.store import locations, planner, refs
 from memadmin.store.bulk import insert_rows
 from memadmin.store.locations import Act, Found, ItemClass
 
 SAMPLE = 5
+LONG = 5_000  # things; shorter ones are gone through in no time, whatever the database believes
 HELD = "hold"
 
 
@@ -47,6 +48,12 @@ def add(
             for thing in found
         ],
     )
+
+
+def look_anew(manifest: Manifest) -> None:
+    """Let the database know how many things are in a long manifest before it is asked about them."""
+    if manifest.items.order_by()[LONG : LONG + 1].exists():
+        planner.look_anew(ManifestItem, ScopeItem)
 
 
 def tell(manifest: Manifest, location: str, answer: Answer, *, error_code: str = "") -> None:

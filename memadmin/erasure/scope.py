@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -32,11 +32,14 @@ class RequestScope:
     container_ids: tuple[int, ...] = field(default=())  # in which others may mention them
     erased_by: int | None = None  # a manifest that was executed: the names that it erased are the person's too
 
-    def uids(self) -> Sequence[QuerySet[Any, Any]]:
+    def uids(self) -> QuerySet[Any, Any]:
+        """One union: databases join with it, however long it is, while several `IN` with an OR between them are gone through row by row."""
         if self.subjects:
-            return [*(model.objects.filter(subject_id__in=self.subjects).values("uid") for model in MEMORIES), *self._erased()]
-        reached = ScopeItem.objects.filter(manifest_id=self.manifest_id, item_class__in=REACHED)
-        return [reached.values("item_uid"), *self._erased()]
+            first, *others = (model.objects.filter(subject_id__in=self.subjects).order_by().values("uid") for model in MEMORIES)
+        else:
+            reached = ScopeItem.objects.filter(manifest_id=self.manifest_id, item_class__in=REACHED)
+            first, others = reached.order_by().values("item_uid"), []
+        return first.union(*others, *self._erased(), all=True)
 
     def members(self, uids: Iterable[UUID]) -> set[UUID]:
         asked = set(uids)
@@ -53,7 +56,7 @@ class RequestScope:
     def _erased(self) -> list[QuerySet[Any, Any]]:
         if self.erased_by is None:
             return []
-        return [ManifestItem.objects.filter(manifest=self.erased_by, act=Act.DELETE, item_class__in=REACHED).values("row_uid")]
+        return [ManifestItem.objects.filter(manifest=self.erased_by, act=Act.DELETE, item_class__in=REACHED).order_by().values("row_uid")]
 
     def named_in(self, text: str) -> bool:
         if self.pattern is not None and self.pattern.search(text):

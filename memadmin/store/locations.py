@@ -83,8 +83,8 @@ class Scope(Protocol):
     def identifiers(self) -> Collection[str]:
         """The ids from outside by which those users are known."""
 
-    def uids(self) -> Sequence[QuerySet[Any, Any]]:
-        """Queries for the names of all memories and sessions that are meant, to be used inside other queries."""
+    def uids(self) -> QuerySet[Any, Any]:
+        """One query for the names of all memories and sessions that are meant, to be used inside other queries."""
 
     def members(self, uids: Iterable[UUID]) -> set[UUID]:
         """Those of the given names that the request is about: users, sessions and memories."""

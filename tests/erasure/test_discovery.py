@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
-from memadmin.erasure import discovery
+from memadmin.erasure import discovery, manifests
 from memadmin.erasure.models import Kind, ManifestItem, Status
 from memadmin.jobs.lease import view_of
 from memadmin.jobs.models import Job
@@ -14,6 +16,7 @@ from memadmin.store.intake import Source
 from memadmin.store.locations import Page, Unreachable
 from memadmin.store.models import ItemType, LongTermMemory, Provenance, WorkingMemory
 from memadmin.store.removal import ArchiveNote, Chosen, remove_long_term
+from tests.databases import is_sqlite
 from tests.erasure.workflow import answers, discovered, found, opened, opened_for
 from tests.factories import (
     ACTOR,
@@ -308,3 +311,36 @@ def _answer(monkeypatch: pytest.MonkeyPatch, name: str, error: Exception) -> Non
         raise error
 
     monkeypatch.setitem(locations.LOCATIONS, name, replace(locations.LOCATIONS[name], find=find))
+
+
+@pytest.mark.skipif(is_sqlite(), reason="how PostgreSQL plans: SQLite looks an IN up by its index, whatever stands beside it")
+def test_names_of_a_person_are_joined_with_and_never_gone_through_for_every_row():
+    shop = make_container()
+    memory = make_memory(shop, "allergic")
+    make_memory(shop, "somebody is allergic", user_id="bob", sources=[Source(item_type=ItemType.LONG_TERM, uid=memory.uid)])
+
+    with CaptureQueriesContext(connection) as seen:
+        discovered(opened())
+
+    asked = [each["sql"] for each in seen if '"source_uid" IN (' in each["sql"] and "UNION" in each["sql"]]
+    assert asked
+    assert [line for sql in asked for line in plan_of(sql) if "SubPlan" in line] == []
+
+
+def plan_of(sql: str) -> list[str]:
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN {sql.replace('%', '%%')}", [])
+        return [line for (line,) in cursor.fetchall()]
+
+
+@pytest.mark.skipif(is_sqlite(), reason="statistics of PostgreSQL: SQLite plans by its indexes alone")
+def test_the_database_learns_how_long_a_manifest_is_before_it_is_asked_about_it(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(manifests, "LONG", 3)
+    shop = make_container()
+    store(shop, *(a_memory(f"memory {number}") for number in range(5)))
+
+    manifest = discovered(opened())
+
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT most_common_vals::text FROM pg_stats WHERE tablename = 'erasure_manifestitem' AND attname = 'manifest_id'")
+        assert cursor.fetchall() == [(f"{{{manifest.pk}}}",)]

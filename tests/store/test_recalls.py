@@ -108,7 +108,7 @@ class Everything:
         self.subjects, self.identifiers = {subject.pk for subject in subjects}, set()
 
     def uids(self):
-        return []
+        return LongTermMemory.objects.none().values("uid")
 
     def members(self, uids):
         return set()

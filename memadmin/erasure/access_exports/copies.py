@@ -23,6 +23,5 @@ def copies(scope: Scope, after: Any, limit: int) -> Page:
 def _owners(scope: Scope) -> set[int]:
     found: set[int] = set()
     for model in MEMORIES:
-        for uids in scope.uids():
-            found |= set(model.objects.filter(uid__in=uids).order_by().values_list("subject_id", flat=True).distinct())
+        found |= set(model.objects.filter(uid__in=scope.uids()).order_by().values_list("subject_id", flat=True).distinct())
     return found
