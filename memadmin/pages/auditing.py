@@ -37,6 +37,10 @@ ABOUT_A_PERSON = {
     Action.HOLD_RELEASED,
     Action.ARRIVAL_RELEASED,
     Action.SUPPRESSION_LIFTED,
+    Action.ITEM_DELETED,
+    Action.PIN_REVIEWED,
+    Action.NOTICE_DECIDED,
+    Action.ERASURE_FINDING_SETTLED,
 }
 DAY = forms.DateInput(attrs={"type": "date"})
 
@@ -113,13 +117,22 @@ def _rows(shown: Iterable[AuditEntry], bodies: dict[int, str], *, closed: set[in
 
 
 def _closed_to(person: Person, entries: Iterable[AuditEntry]) -> set[int]:
-    """Return the entries whose words are about somebody whose memories this person may not read: the reasons of pins and holds."""
+    """Return the entries whose words are about somebody whose memories this person may not read: reasons, such as of pins and holds."""
     about = {entry.seq: entry for entry in entries if entry.action in ABOUT_A_PERSON}
     if not about or not person.may(Right.MEMORY_READ_TEXT):
         return set(about)
     if person.all_containers:
         return set()
-    uids = {seq: UUID(entry.target.rpartition("/")[2]) for seq, entry in about.items()}
+    uids = {seq: _uid_of(entry.target) for seq, entry in about.items()}
+    named = {uid for uid in uids.values() if uid is not None}
     rows = (visible_memories(person), visible_sessions(person), visible_subjects(person), visible_containers(person))
-    seen = {uid for each in rows for uid in each.filter(uid__in=list(uids.values())).values_list("uid", flat=True)}
+    seen = {uid for each in rows for uid in each.filter(uid__in=named).values_list("uid", flat=True)}
     return {seq for seq, uid in uids.items() if uid not in seen}
+
+
+def _uid_of(target: str) -> UUID | None:
+    """Return the uid of what an entry is about; None, and so closed, where it names several or none."""
+    try:
+        return UUID(target.rpartition("/")[2])
+    except ValueError:
+        return None

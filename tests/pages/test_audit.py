@@ -19,8 +19,9 @@ from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import verifying
 from memadmin.pages import auditing
+from memadmin.pages.templatetags.memadmin import short_target
 from tests.audit_protection import lifted
-from tests.factories import NOON
+from tests.factories import NOON, make_container
 from tests.people import HTMX, a_browser_of, auditor, support
 
 pytestmark = pytest.mark.django_db
@@ -266,3 +267,35 @@ def test_80_every_filter_reads_the_newest_of_very_many_along_an_index(query):
     assert "audit_entry" in plan
     assert "Seq Scan" not in plan
     assert re.search(r"SCAN audit_entry(?! USING)", plan) is None
+
+
+@pytest.mark.parametrize("action", sorted(auditing.ABOUT_A_PERSON))
+def test_89_reasons_about_a_person_are_closed_to_who_may_not_read_memories(action):
+    act(Action(action), target="long-term/several", payload={"reason": "Rosa moved to Kiel"})
+
+    assert "Kiel" not in text_of(a_browser_of(Role.ADMINISTRATOR, login="adam").get(reverse(URL)))
+    assert "Kiel" not in text_of(auditor().get(reverse(URL)))
+
+
+def test_55_what_names_no_uid_is_closed_to_who_sees_some_containers_only_and_breaks_nothing():
+    act(Action.ITEM_DELETED, target="sessions/several", payload={"reason": "Rosa moved to Kiel"})
+    browser = a_browser_of(Role.COMPLIANCE, containers=[make_container()])
+
+    page = text_of(browser.get(reverse(URL)))
+
+    assert "a reason was given, which is closed to you" in page
+    assert "Kiel" not in page
+
+
+@pytest.mark.parametrize(
+    ("target", "shown"),
+    [
+        ("runs/1", "runs/1"),
+        ("erasure/9240259b-9568-423d-b6b4-50248a8c22a5", "erasure/9240259b…"),
+        (f"audit/activity/{'e97b8429' * 8}", "audit/activity/e97b8429…"),
+        ("ledger/" + "0" * 64, "ledger/00000000…"),
+        ("settings/erasure_fresh_login_minutes", "settings/erasure_fresh_login_minutes"),
+    ],
+)
+def test_what_an_entry_is_about_fits_into_its_column(target, shown):
+    assert short_target(target) == shown

@@ -47,7 +47,7 @@ def check(content: bytes, *, public_key: str | None = None, revoked: frozenset[s
 
 def is_for(checked: Checked, *, receipt: str, user_id: str) -> bool:
     """Whether the certificate is about the user with this id, shown by the receipt that was given to them."""
-    return is_about(list(checked.document.get("subject_commitments", [])), receipt, user_id)
+    return is_about(checked.document.get("subject_commitments"), receipt, user_id)
 
 
 def _read(content: bytes) -> dict[str, Any]:
@@ -77,7 +77,7 @@ def _document(text: str) -> dict[str, Any]:
 def _text_faults(document: dict[str, Any], text: str) -> list[str]:
     try:
         return [] if canonical.written(document) == text else ["The text is not in its canonical form: it was changed."]
-    except canonical.NotCanonical as problem:
+    except (canonical.NotCanonical, ValueError, RecursionError) as problem:
         return [f"The text is not in its canonical form: {problem}."]
 
 

@@ -11,7 +11,7 @@ from django.db.models import Count, Max, Q
 
 from memadmin.audit import anchors, checkpoints, ledger
 from memadmin.audit.actions import Action
-from memadmin.audit.models import AuditEntry, AuditHead, Stream
+from memadmin.audit.models import AuditEntry, AuditHead, Outcome, Stream
 from memadmin.erasure.backups import Horizon
 from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.checking import SCHEMA
@@ -202,7 +202,8 @@ def _holds_reviewed_on(manifest: Manifest) -> date | None:
 def _audit(request: ErasureRequest) -> dict[str, Any]:
     """Where the log stands, its last signed checkpoint outside the database, and the entries of this request by number and hash."""
     head = AuditHead.objects.filter(stream=Stream.GOVERNANCE).first()
-    entries = AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(f"erasure/{request.uid}").of_actions(PROVING).order_by("seq")
+    done = AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(f"erasure/{request.uid}").of_actions(PROVING)
+    entries = done.exclude(outcome=Outcome.REFUSED).order_by("seq")  # an approval that was refused is none
     anchored = anchors.latest(checkpoints.folder())
     return {
         "stream": Stream.GOVERNANCE.value,

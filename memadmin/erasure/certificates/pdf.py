@@ -20,6 +20,7 @@ MARGIN = 20 * mm - 6  # points: the frame of a page keeps 6 of its own
 WIDTH = 170 * mm
 _STYLES = getSampleStyleSheet()
 _SMALL = ParagraphStyle("small", parent=_STYLES["BodyText"], fontSize=8, leading=10)
+_HEAD = ParagraphStyle("head", parent=_SMALL, fontName="Helvetica-Bold")
 _LINES = TableStyle(
     [
         ("LINEBELOW", (0, 0), (-1, -1), 0.25, colors.lightgrey),
@@ -57,7 +58,8 @@ def _part(part: Part) -> Iterable[Flowable]:
     for sentence in part.sentences:
         yield Paragraph(_text(sentence), _SMALL)
     if part.rows:
-        rows = [[Paragraph(_text(cell), _SMALL) for cell in row] for row in ([part.head] if part.head else []) + part.rows]
+        head = [[Paragraph(_text(_titled(cell)), _HEAD) for cell in part.head]] if part.head else []
+        rows = head + [[Paragraph(_text(_titled(cell) if not at else cell), _SMALL) for at, cell in enumerate(row)] for row in part.rows]
         table = Table(rows, repeatRows=1 if part.head else 0, hAlign="LEFT", colWidths=_widths(len(rows[0])))
         table.setStyle(_LINES)
         yield table
@@ -72,5 +74,9 @@ def _text(value: str) -> str:
     return escape(value)
 
 
+def _titled(words: str) -> str:
+    return f"{words[:1].upper()}{words[1:]}"
+
+
 def _sentence(words: str) -> str:
-    return f"{words[:1].upper()}{words[1:]}."
+    return f"{_titled(words)}."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
 from memadmin.erasure.models import Ground, Kind, NoticeState
 
-_COUNTS = {"erased": "erased", "redacted": "words taken out", "rederived": "derived anew", "absent": "gone before", "withheld": "kept"}
+_COUNTS = {"erased": "erased", "redacted": "with words taken out", "rederived": "derived anew", "absent": "gone before", "withheld": "kept"}
 _REACHED = {
     "L1": "gone for every query",
     "L2": "gone, with its indexes, vectors and statistics",
@@ -38,6 +39,7 @@ _TIMES = {
     "completed_at": "complete",
     "issued_at": "issued",
 }
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
 _PEOPLE = {"opened_by": "taken in by", "identity": "identity of the person", "reviewed_by": "reviewed by", "approved_by": "approved by"}
 
 
@@ -53,7 +55,7 @@ def parts_of(document: dict[str, Any]) -> list[Part]:
     """Return the parts of a certificate in the order in which a reader wants them."""
     parts = [
         _about(document),
-        Part("When", [[label, document["times"][name]] for name, label in _TIMES.items() if document["times"].get(name)]),
+        Part("When", [[label, _moment(document["times"][name])] for name, label in _TIMES.items() if document["times"].get(name)]),
         _people(document["people"]),
         _places(document["places"]),
         _verified(document),
@@ -102,7 +104,12 @@ def _controls(place: dict[str, Any]) -> str:
 
 
 def _counted(place: dict[str, Any]) -> str:
-    return ", ".join(f"{place[name]} {word}" for name, word in _COUNTS.items() if place[name]) or "nothing there"
+    return ", ".join(f"{place[name]:,} {word}" for name, word in _COUNTS.items() if place[name]) or "nothing there"
+
+
+def _moment(written: str) -> str:
+    """Return a time of the document as people read it; the file has it to the microsecond."""
+    return f"{written[:10]} {written[11:19]} UTC" if _MOMENT.fullmatch(written) else written
 
 
 def _verified(document: dict[str, Any]) -> Part:
@@ -132,12 +139,12 @@ def _backups(backups: dict[str, Any]) -> list[list[str]]:
     if not backups:
         return []
     known = _KNOWN_BY.get(backups.get("known_by", ""), "")
-    rows = [["backups from before expire", f"{backups['expire_at']}{f', {known}' if known else ''}"]]
+    rows = [["backups from before expire", f"{_moment(backups['expire_at'])}{f', {known}' if known else ''}"]]
     if backups.get("kinds"):
         counts = ", ".join(f"{count} {kind}" for kind, count in backups["kinds"].items())
         rows.append(["backups in the inventory", f"{counts}; {backups['not_yet_destroyed']} not yet confirmed to be destroyed"])
     if backups.get("inventory_checked_at"):
-        rows.append(["inventory last said to be whole", backups["inventory_checked_at"]])
+        rows.append(["inventory last said to be whole", _moment(backups["inventory_checked_at"])])
     return rows
 
 
@@ -147,9 +154,9 @@ def _proof(document: dict[str, Any]) -> list[list[str]]:
     rows += [[f"entry {entry['action']}", f"{entry['seq']}, {entry['row_hash']}"] for entry in audit.get("entries", [])]
     if audit.get("checkpoint", {}).get("number"):
         anchored = audit["checkpoint"]
-        rows.append(["checkpoint", f"{anchored['number']} of {anchored['at']}, to entry {anchored['seq']}, {anchored['digest']}"])
+        rows.append(["checkpoint", f"{anchored['number']} of {_moment(anchored['at'])}, to entry {anchored['seq']}, {anchored['digest']}"])
     rows += [["ledger", f"{line['kind']}, line {line['seq']}, {line['hash']}"] for line in document.get("ledger", [])]
     if manifest:
-        rows = [["manifest", f"{manifest['digest']}, {manifest['items']} items, root {manifest['root']}"], *rows]
+        rows = [["manifest", f"{manifest['digest']}, {manifest['items']:,} items, root {manifest['root']}"], *rows]
     rows += [["commitment", each] for each in document["subject_commitments"]]
     return [*rows, ["follows", document["follows"]]] if document["follows"] else rows

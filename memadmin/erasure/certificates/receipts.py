@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets
+from typing import Any
 
 RECEIPT_BYTES = 16
 
@@ -19,10 +20,11 @@ def commitment(receipt: str, user_id: str) -> str:
     return hmac.new(bytes.fromhex(receipt), user_id.encode("utf8", "surrogatepass"), hashlib.sha256).hexdigest()
 
 
-def is_about(commitments: list[str], receipt: str, user_id: str) -> bool:
-    """Whether one of the commitments was made for this id with this receipt. A receipt that is none is about nobody."""
+def is_about(commitments: Any, receipt: str, user_id: str) -> bool:
+    """Whether one of the commitments was made for this id with this receipt. What is no receipt or commitment is about nobody."""
     try:
         own = commitment(receipt.strip(), user_id)
     except ValueError:
         return False
-    return any(hmac.compare_digest(own, each) for each in commitments)
+    listed = commitments if isinstance(commitments, list) else []
+    return any(hmac.compare_digest(own, each) for each in listed if isinstance(each, str) and each.isascii())

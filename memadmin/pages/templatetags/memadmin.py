@@ -39,6 +39,7 @@ SCORE = (
     '<rect class="score-fill" width="{}" height="6"></rect></svg></span>'
 )
 NO_UID = UUID(int=0)
+LONGEST_NAME, LONGEST_TARGET = 16, 40  # characters of a uid or digest, and of all that an audit entry is about, in a column
 
 
 @register.filter
@@ -108,8 +109,10 @@ def reason(name: str, number: int = 1) -> str:
 @register.filter
 def short_target(target: str) -> str:
     """What an audit entry is about, short enough for a column: `containers/f31d9d04…`."""
-    kind, _, which = target.partition("/")
-    return f"{kind}/{which[:8]}…" if len(which) == 36 and which.count("-") == 4 else target  # a uid
+    kind, _, which = target.rpartition("/")
+    if len(which) > LONGEST_NAME and set(which) <= set("0123456789abcdef-"):  # a uid or a digest
+        which = f"{which[:8]}…"
+    return texts.shown_id(f"{kind}/{which}" if kind else which, LONGEST_TARGET)
 
 
 @register.filter

@@ -1,12 +1,13 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
-from memadmin.audit import signing
+from memadmin.audit import log, signing
 from memadmin.audit.actions import Action
-from memadmin.audit.models import AuditEntry, AuditPayload
+from memadmin.audit.models import AuditEntry, AuditPayload, Outcome
 from memadmin.erasure.certificates import canonical
 from memadmin.erasure.certificates.checking import NotACertificate, check, is_for
 from memadmin.erasure.certificates.contents import Executed, PlaceResult
@@ -96,6 +97,28 @@ def test_the_page_tells_what_was_done_from_what_was_only_looked_at(certificate):
     assert [row[0] for row in part.rows] == ["Long-term memories"]
     assert "controls seen" in part.rows[0][3]
     assert "Archive copies" in part.sentences[0]
+
+
+def test_the_page_says_how_many_items_lost_words_and_when_without_fractions_of_seconds(request_):
+    looked(request_)
+    places = [PlaceResult(location="store.long_term", reached="L2", method="by key", erased=3, redacted=1_258)]
+    certificate = issue(request_, Level.LIVE, replace(DONE, places=places), actor="job/erasure", now=NOON)
+
+    parts = {part.title: part for part in parts_of(json.loads(certificate.document))}
+
+    assert parts["What was done, place by place"].rows[0][1] == "3 erased, 1,258 with words taken out"
+    assert ["issued", "2026-03-01 12:00:00 UTC"] in parts["When"].rows
+
+
+def test_51_an_approval_that_was_refused_is_none_of_the_entries_that_prove_the_erasure(request_):
+    looked(request_)
+    target = f"erasure/{request_.uid}"
+    log.append(Action.ERASURE_APPROVED, actor="person/a", target=target, at=NOON, outcome=Outcome.REFUSED, reason_code="same_person")
+    approved = log.append(Action.ERASURE_APPROVED, actor="person/b", target=target, at=NOON)
+
+    entries = json.loads(issue(request_, Level.LIVE, DONE, actor="job/erasure", now=NOON).document)["audit"]["entries"]
+
+    assert [entry["seq"] for entry in entries if entry["action"] == "erasure.approved"] == [approved.seq]
 
 
 def test_a_certificate_of_an_older_version_is_read_and_verified_all_the_same(certificate):

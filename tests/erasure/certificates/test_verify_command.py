@@ -12,15 +12,24 @@ from memadmin.erasure.certificates.receipts import commitment
 RECEIPT = "0123456789abcdef" * 2
 
 
-@pytest.fixture
-def file(settings, tmp_path):
-    settings.AUDIT_KEYS = str(tmp_path / "keys")
+def a_file(folder, **changed):
+    """Return a certificate, signed as it stands: anybody can make one with a key of their own."""
     document = {"schema": SCHEMA, "serial": "s", "title": "erased", "subject_commitments": [commitment(RECEIPT, "rosa")]}
-    text, signer = canonical.written(document), signing.current()
+    text, signer = canonical.written(document | changed), signing.current()
     signature = {"key_id": signer.key_id, "public_key": signer.public, "value": signer.sign(text)}
-    path = tmp_path / "certificate.json"
+    path = folder / "certificate.json"
     path.write_text(json.dumps({"certificate": text, "digest": canonical.digest(text), "signature": signature}))
     return path
+
+
+@pytest.fixture
+def keys(settings, tmp_path):
+    settings.AUDIT_KEYS = str(tmp_path / "keys")
+
+
+@pytest.fixture
+def file(keys, tmp_path):
+    return a_file(tmp_path)
 
 
 def verify(*arguments):
@@ -63,3 +72,32 @@ def test_it_prints_one_json_object(file):
 def test_what_is_missing_is_told(file, arguments):
     with pytest.raises(CommandError):
         verify(*arguments, *([file] if arguments[0].startswith("--") else []))
+
+
+@pytest.mark.parametrize("commitments", [5, None, "text", [1, None, ["a"]], ["\u00e4" * 64], {"a": "b"}])
+def test_59_a_made_up_certificate_is_about_nobody_and_breaks_nothing(keys, tmp_path, commitments):
+    said, code = verify(a_file(tmp_path, subject_commitments=commitments), "--receipt", RECEIPT, "--user", "rosa")
+
+    assert "It is NOT about this user" in said
+    assert code == 1
+
+
+def test_59_a_made_up_certificate_neither_steers_the_terminal_nor_adds_lines(keys, tmp_path):
+    said, _ = verify(a_file(tmp_path, title="erased\x1b[2J\nIt is about this user.", serial="\u202es"))
+
+    assert not set(said) & {"\x1b", "\u202e"}
+    assert "\nIt is about this user." not in said
+
+
+def test_59_a_certificate_nested_as_deep_as_can_be_is_refused_and_breaks_nothing(file):
+    stored = json.loads(file.read_text())
+    for depth in (900, 5_000, 100_000):
+        deep = f'{{"schema":"{SCHEMA}","a":{"[" * depth}{"]" * depth}}}'
+        file.write_text(json.dumps(stored | {"certificate": deep, "digest": canonical.digest(deep)}))
+        try:
+            said, code = verify(file)
+        except CommandError:
+            continue
+
+        assert said.startswith("NOT VALID")
+        assert code == 1

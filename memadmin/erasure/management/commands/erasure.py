@@ -95,6 +95,12 @@ def _as_lines(checked: Checked, about: bool | None) -> list[str]:
         *(f"Note: {each}" for each in checked.warnings),
     ]
     lines += [f"Certificate {document.get('serial')}: {document.get('title')}", f"SHA-256 {checked.digest}, key {checked.key_id}"]
+    lines = [_on_one_line(each) for each in lines]
     if about is not None:
         lines.append("It is about this user." if about else "It is NOT about this user, or the receipt is another one's.")
     return lines
+
+
+def _on_one_line(text: str) -> str:
+    """Whoever made the file chose some of its words: they neither steer the terminal nor make lines of their own."""
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in text)
