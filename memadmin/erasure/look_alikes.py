@@ -30,6 +30,7 @@ class Candidate:
 
     container_id: int
     container_uid: UUID
+    container_name: str
     subject_id: int
     subject_uid: UUID
     user_id: str
@@ -65,7 +66,7 @@ def _all(container_ids: Collection[int], user_id: str) -> Iterator[Candidate]:
 def candidate_of(subject: Subject, origin: Origin) -> Candidate:
     stored = subject.sessions + subject.working + subject.long_term + subject.history + subject.archived
     container = subject.container
-    return Candidate(container.pk, container.uid, subject.pk, subject.uid, subject.user_id or "", origin, stored)
+    return Candidate(container.pk, container.uid, container.name, subject.pk, subject.uid, subject.user_id or "", origin, stored)
 
 
 def _origin(user_id: str, canonical: str, look: str, other: str, other_canonical: str) -> Origin | None:

@@ -10,11 +10,11 @@ from django.shortcuts import get_object_or_404, render
 from django.views.decorators.http import require_safe
 
 from memadmin.access.models import Person
-from memadmin.access.visibility import visible_containers
 from memadmin.erasure.certificates.issuing import file_of
 from memadmin.erasure.certificates.pdf import pdf_of
 from memadmin.erasure.certificates.reading import parts_of
 from memadmin.erasure.models import Certificate
+from memadmin.erasure.visibility import visible_requests
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest
 
@@ -43,14 +43,9 @@ def certificate_pdf(request: PersonRequest, serial: UUID) -> HttpResponse:
 
 
 def _certificate(person: Person, serial: UUID) -> Certificate:
-    """Return the certificate, or 404: one about a container that the person may not see does not exist for them."""
-    certificate = get_object_or_404(Certificate.objects.select_related("request"), serial=serial)
-    about = certificate.request.subjects.values_list("container_id", flat=True).union(
-        certificate.request.items.values_list("container_id", flat=True)
-    )
-    named = {key for key in about if key is not None}
-    hidden = named - set(visible_containers(person).filter(pk__in=named).values_list("pk", flat=True))
-    return get_object_or_404(Certificate, pk=None if hidden else certificate.pk)
+    """Return the certificate, or 404: one of a request that the person may not see does not exist for them."""
+    seen = Certificate.objects.filter(request__in=visible_requests(person)).select_related("request")
+    return get_object_or_404(seen, serial=serial)
 
 
 def _attached(content: bytes, content_type: str, name: str) -> HttpResponse:

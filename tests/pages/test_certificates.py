@@ -83,3 +83,10 @@ def test_others_are_refused(client, certificate, name):
     client.force_login(make_person(Role.SUPPORT))
 
     assert client.get(page(name, certificate)).status_code == 403
+
+
+def test_55_a_certificate_of_nobody_known_is_closed_to_who_sees_some_containers_only(client, certificate, container):
+    certificate.request.subjects.update(container=None)  # as in a request about somebody whom no container knows
+    client.force_login(make_person(Role.COMPLIANCE, containers=[container]))
+
+    assert [client.get(page(name, certificate)).status_code for name in ("detail", "file", "pdf")] == [404] * 3

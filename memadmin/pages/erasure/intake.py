@@ -10,6 +10,7 @@ from django import forms
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of
@@ -21,13 +22,15 @@ from memadmin.erasure.look_alikes import Candidate, candidates
 from memadmin.erasure.models import Channel, Ground, IdentityLevel, Kind, Origin, Profile
 from memadmin.erasure.moves import Refusal
 from memadmin.pages.decorators import may
+from memadmin.pages.erasure.shown_items import named_items, shown_items
 from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.models import Container, ItemType
 from memadmin.store.text import clean
 
-PEOPLE = [(kind.value, kind.label.capitalize()) for kind in Kind if kind.is_about_people]
-ITEMS = [(kind.value, kind.label.capitalize()) for kind in (Kind.SESSION, Kind.MESSAGE, Kind.MEMORY, Kind.TOPIC)]
+PEOPLE = [(kind.value, capfirst(kind.label)) for kind in Kind if kind.is_about_people]
+ITEMS = [(kind.value, capfirst(kind.label)) for kind in (Kind.SESSION, Kind.MESSAGE, Kind.MEMORY, Kind.TOPIC)]
+GROUNDS = [(ground.value, capfirst(ground.label)) for ground in Ground]
 ITEM_KINDS = {ItemType.SESSION.value: Kind.SESSION, ItemType.WORKING.value: Kind.MESSAGE, ItemType.LONG_TERM.value: Kind.MEMORY}
 MOST_SHOWN = 500  # items that are ticked one by one
 NOT_VERIFIED = ("", "Not verified yet")
@@ -51,15 +54,15 @@ class FindForm(forms.Form):
 
 class IntakeForm(forms.Form):
     kind = forms.ChoiceField(choices=PEOPLE)
-    ground = forms.ChoiceField(choices=Ground.choices, initial=Ground.CONSENT_WITHDRAWN)
+    ground = forms.ChoiceField(choices=GROUNDS, initial=Ground.CONSENT_WITHDRAWN)
     profile = forms.ChoiceField(choices=Profile.choices, label="Law")
     received_on = forms.DateField(required=False, label="Received on", widget=DATE, help_text="Empty: today. The time runs from this day.")
     identity = forms.TypedChoiceField(
         required=False,
         coerce=lambda value: IdentityLevel(int(value)),
         empty_value=None,
-        choices=[NOT_VERIFIED, *IdentityLevel.choices],
-        label="Who says that it is this person",
+        choices=[NOT_VERIFIED, *((value, capfirst(label)) for value, label in IdentityLevel.choices)],
+        label="How it is known that it is this person",
     )
     aliases = forms.CharField(
         required=False,
@@ -158,7 +161,9 @@ def erasure_topic(request: PersonRequest) -> HttpResponse:
         problem = f"{len(things):,} items have these words, and at most {MOST_SHOWN:,} can be looked through here. Give more of the words."
         return _show(request, IntakeForm(), topic=topic, problem=problem)
     names = [f"{thing.item_type}/{thing.uid}" for thing in things]
-    return _show(request, IntakeForm(items=names), topic=topic, things=names, problem="" if names else "Nothing has these words.")
+    words = [clean(topic.cleaned_data["words"]).strip()]
+    problem = "" if names else "Nothing has these words."
+    return _show(request, IntakeForm(items=names), topic=topic, things=names, words=words, problem=problem)
 
 
 @require_POST
@@ -166,9 +171,12 @@ def erasure_topic(request: PersonRequest) -> HttpResponse:
 def erasure_open(request: PersonRequest) -> HttpResponse:
     """Take the request in: the users ticked are meant, those that were shown and not ticked are not."""
     names = request.POST.getlist("item")
-    form = IntakeForm(request.POST, items=names)
+    listed = request.POST.getlist("listed")[:MOST_SHOWN] or names
+    form = IntakeForm(request.POST, items=listed)
     ticked, others, unknown = _named(request)
     try:
+        if listed and not names:
+            form.add_error(None, "Tick at least one of them.")
         if form.is_valid():
             things = naming.things_named(request.user, names)
             opening = form.opening(ticked=ticked, others=others, unknown=unknown, things=things)
@@ -179,20 +187,23 @@ def erasure_open(request: PersonRequest) -> HttpResponse:
         form.add_error(None, str(refusal))
     shown = [*ticked, *(candidate for candidate, _ in others)]
     meant = {str(each.subject_uid) for each in ticked}
-    return _show(request, form, user_id="".join(unknown), found=shown, things=names, ticked=meant, status=422)
+    asked = clean(request.POST.get("user_id", ""))[:MAX_ID_LENGTH]
+    return _show(request, form, user_id=asked, found=shown, things=listed, ticked={*meant, *names}, unknown=bool(unknown), status=422)
 
 
 def _show(request: PersonRequest, form: IntakeForm, *, status: int = 200, **context: Any) -> HttpResponse:
     found: list[Candidate] = context.get("found", [])
+    things = named_items(context.pop("things", []))
+    shown = shown_items(request.user, things, words=context.pop("words", []))
     given = {
         "form": form,
         "find": FindForm(initial={"user_id": context.get("user_id", "")}),
         "topic": TopicForm(request.user),
         "user_id": "",
         "found": [],
-        "things": [],
+        "things": [shown[thing] for thing in things if thing in shown],
         "problem": "",
-        "ticked": {str(each.subject_uid) for each in found if each.origin == Origin.GIVEN},
+        "ticked": {*(str(each.subject_uid) for each in found if each.origin == Origin.GIVEN), *(each.name for each in shown.values())},
         **context,
     }
     return render(request, "erasure/new.html", given, status=422 if given["problem"] else status)

@@ -1,0 +1,85 @@
+"""Sessions, messages and memories that somebody has to decide about: whose each is, where it can be read, and what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID
+
+from django.urls import reverse
+
+from memadmin.access.models import Person
+from memadmin.access.rights import Right
+from memadmin.access.visibility import visible_memories, visible_sessions, visible_working
+from memadmin.pages import text as texts
+from memadmin.store.models import ItemType, LongTermMemory, Session, Subject, WorkingMemory
+from memadmin.store.said import texts_of
+
+BEFORE, LENGTH = 60, 200  # characters shown before a word that was looked for, and of the whole
+VISIBLE = {ItemType.SESSION: visible_sessions, ItemType.WORKING: visible_working, ItemType.LONG_TERM: visible_memories}
+NOUNS = {ItemType.SESSION: "session", ItemType.WORKING: "message", ItemType.LONG_TERM: "long-term memory"}
+Named = tuple[ItemType, UUID]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    """`address` is "" for a message without a session; `said` is "" where nothing is said, or the person may not read it."""
+
+    name: str
+    noun: str
+    subject: Subject
+    address: str
+    said: str
+
+
+def shown_items(person: Person, named: Iterable[Named], *, words: Collection[str] = ()) -> dict[Named, ShownItem]:
+    """Return those of the named items that the person may see. `words`: what they say is shown from there on."""
+    by_type: dict[ItemType, list[UUID]] = {}
+    for item_type, uid in named:
+        by_type.setdefault(item_type, []).append(uid)
+    may_read = person.may(Right.MEMORY_READ_TEXT)
+    found = {}
+    for item_type, uids in by_type.items():
+        related = ("subject__container", *(["session"] if item_type == ItemType.WORKING else []))
+        for row in VISIBLE[item_type](person).filter(uid__in=uids).select_related(*related):
+            said = around(_said(row), words) if may_read else ""
+            found[item_type, row.uid] = ShownItem(f"{item_type.value}/{row.uid}", NOUNS[item_type], row.subject, _address(row), said)
+    return found
+
+
+def named_items(names: Iterable[str]) -> list[Named]:
+    """Read `long-term/<uid>`; what is no such name is left out."""
+    found = []
+    for name in names:
+        kind, _, uid = name.partition("/")
+        try:
+            item_type = ItemType(kind)
+            if item_type in VISIBLE:
+                found.append((item_type, UUID(uid)))
+        except ValueError:
+            continue
+    return found
+
+
+def around(text: str, words: Collection[str]) -> str:
+    """Return an excerpt of a text on one line, from a little before the first of the words that is in it."""
+    folded = text.casefold()
+    places = [at for word in words if word and (at := folded.find(word.casefold())) >= 0]
+    start = max(0, min(places) - BEFORE) if places and len(folded) == len(text) else 0
+    cut = f"{texts.ELLIPSIS}{text[start:]}" if start else text
+    return texts.excerpt(cut, LENGTH) if cut.strip() else ""
+
+
+def _said(row: Session | WorkingMemory | LongTermMemory) -> str:
+    if isinstance(row, Session):
+        return row.summary or ""
+    return (row.text or "") if isinstance(row, LongTermMemory) else "\n".join(texts_of(row.messages))
+
+
+def _address(row: Any) -> str:
+    if isinstance(row, LongTermMemory):
+        return reverse("pages:memory-detail", args=[row.uid])
+    if isinstance(row, Session):
+        return reverse("pages:session-detail", args=[row.uid])
+    return f"{reverse('pages:session-detail', args=[row.session.uid])}?entry={row.uid}#entry-{row.uid}" if row.session else ""
