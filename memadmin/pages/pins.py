@@ -97,7 +97,9 @@ class Register:
     @property
     def total(self) -> int:
         """How many pins the list has, exactly."""
-        return self.pins.count() if self.filter.narrows else self.totals.pins
+        if self.filter == PinFilter(state=self.filter.state):
+            return self.totals.of_state(self.filter.state)  # counted already
+        return self.pins.count()
 
 
 @require_safe
@@ -127,15 +129,7 @@ def pin_list(request: PersonRequest) -> HttpResponse:
 
 
 def _states(totals: PinTotals) -> list[tuple[str, str, int]]:
-    numbers = {
-        "": totals.pins,
-        PinState.PAST_LIMIT: totals.past_limit,
-        PinState.UNREASONED: totals.unreasoned,
-        PinState.DUE: totals.due,
-        PinState.SOON: totals.soon,
-        PinState.NO_REVIEW: totals.no_review,
-    }
-    return [(str(state), label, numbers[state]) for state, label in STATES.items()]
+    return [(str(state), label, totals.of_state(PinState(state) if state else None)) for state, label in STATES.items()]
 
 
 def _actors(pins: PinQuerySet) -> list[str]:

@@ -146,7 +146,10 @@ class PinQuerySet(models.QuerySet[Any]):
 
     def weighed(self) -> Self:
         """Add `tokens`: what the pinned memory takes of its user's cap, 0 for a session or one that has gone."""
-        memory = "SELECT m.tokens FROM store_longtermmemory m WHERE m.uid = store_pin.target_uid AND m.subject_id = store_pin.subject_id"
+        memory = (
+            "SELECT m.tokens FROM store_longtermmemory m WHERE m.subject_id = store_pin.subject_id AND m.uid = store_pin.target_uid "
+            "AND m.pinned"  # the index of pinned rows has all of it
+        )
         return self.annotate(tokens=RawSQL(f"COALESCE(({memory}), 0)", [], output_field=models.BigIntegerField()))
 
 
