@@ -88,6 +88,16 @@
     event.detail.elt.querySelectorAll("button[aria-busy]").forEach(rest);
   });
 
+  // A page that follows something is not loaded anew under somebody who writes in it.
+  const isWrittenIn = () => Array.from(document.querySelectorAll("main textarea, main input:not([type=hidden])")).some((field) => field.value !== field.defaultValue);
+  document.addEventListener("htmx:beforeOnLoad", (event) => {
+    const { elt, xhr } = event.detail;
+    if (!polls(elt) || !xhr.getResponseHeader("HX-Redirect") || !isWrittenIn()) return;
+    event.preventDefault();
+    if (!elt.dataset.told) show("There is something new. Load the page again when you have finished writing.", {});
+    elt.dataset.told = "yes";
+  });
+
   // A form is sent once; its button says that it has been. Back brings the page as it was, so the mark is taken off.
   document.addEventListener("submit", (event) => {
     const form = event.target;
@@ -217,6 +227,12 @@
     if (none.checked) number.dataset.was = number.value;
     number.value = none.checked ? "" : number.dataset.was || "";
     if (!none.checked) number.focus();
+  });
+
+  // One tick for all of a page.
+  document.addEventListener("change", (event) => {
+    const all = event.target.closest("[data-check-all]");
+    if (all) all.form.querySelectorAll(`[type=checkbox][name="${all.dataset.checkAll}"]`).forEach((box) => { box.checked = all.checked; });
   });
 
   // The code of a link stands behind "#", which is sent to nobody; it goes into the form and out of the address.

@@ -43,6 +43,7 @@ ALLOWED: dict[str, tuple[Act, ...]] = {
     ItemClass.BACKUP: (),
     ItemClass.RECIPIENT: (),
 }
+ALL_CODES = {**WITHHOLD_CODES, **KEEP_CODES, **UNLINK_CODES, **WITHHELD_FROM_ACCESS}
 CODES: dict[Act, dict[str, str]] = {Act.WITHHOLD: WITHHOLD_CODES, Act.KEEP: KEEP_CODES, Act.UNLINK: UNLINK_CODES}
 
 
@@ -190,3 +191,9 @@ def _check(classes: Iterable[str], verdict: Verdict, codes: Mapping[str, str], *
         raise NotDecidable("A reason is given for what stays only.")
     if verdict.act == Act.WITHHOLD and (verdict.review_on is None or verdict.review_on <= today(now)):
         raise NotDecidable("Say on which day, ahead of today, somebody looks again at what is withheld.")
+
+
+def codes_of(kind: str) -> dict[str, str]:
+    """Return the reasons that a decision in a request of this kind may have, whatever is decided, with what they mean."""
+    withheld = WITHHELD_FROM_ACCESS if kind == Kind.ACCESS else WITHHOLD_CODES
+    return {**withheld, **KEEP_CODES, **UNLINK_CODES}

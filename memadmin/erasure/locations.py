@@ -6,7 +6,7 @@ from memadmin.store.locations import Act, ItemClass, Location, register, waive
 
 WORD = "one of our own fixed words or numbers"
 WHO = "an opaque name of an account, job or token"
-PURGED = "Purged in the last step of an erasure; of a request that erased nothing, `erasure_papers_days` after its end."
+PURGED = "Purged in the last step of an erasure; of a request that erased nothing, some days after its end (setting erasure_papers_days)."
 E = ItemClass.COPY
 
 register(

@@ -208,7 +208,7 @@ register(
         },
         item_class=E,
         act=Act.KEEP,
-        goes="Kept so that what is erased stays erased, until `keep_until`. Nothing can be read from a digest without its key.",
+        goes="Kept for a time, so that what is erased stays erased. Nothing can be read from a digest without its key.",
     ),
     Location(
         name="store.provenance",

@@ -9,51 +9,21 @@ from django.utils import timezone
 
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
-from memadmin.erasure import discovery
 from memadmin.erasure.models import ErasureRequest, Line, Manifest, Status
 from memadmin.erasure.models.manifests import LocationAnswer
-from memadmin.jobs.models import Job
-from memadmin.jobs.runner import run_inline
 from memadmin.store import locations
 from memadmin.store.models import LongTermMemory, Session
+from tests.erasure.on_pages import DETAILS, do, look, signed_in, taken_in
 from tests.erasure.workflow import opened
 from tests.factories import a_memory, a_message, a_session, make_container, store, subject_of
-from tests.people import HTMX, PASSWORD, a_browser_of, make_person
+from tests.people import HTMX, PASSWORD, a_browser_of
 
 pytestmark = pytest.mark.django_db
-DETAILS = {"kind": "erase_subject", "ground": "17_1_b", "profile": "gdpr", "identity": "1"}
 
 
 @pytest.fixture
 def cora() -> Client:
     return a_browser_of(Role.COMPLIANCE, login="cora")
-
-
-def signed_in(login: str, *roles: Role) -> Client:
-    """Sign in by the form, so that the password was given just now."""
-    make_person(*roles, login=login)
-    browser = Client()
-    browser.post(reverse("pages:login"), {"login": login, "password": PASSWORD})
-    return browser
-
-
-def taken_in(browser: Client, user_id: str = "ann", **details: str) -> ErasureRequest:
-    subject = subject_of(LongTermMemory.objects.first().container, user_id)  # type: ignore[union-attr]
-    body = {**DETAILS, "user_id": user_id, "shown": str(subject.uid), "tick": str(subject.uid), **details}
-    assert browser.post(reverse("pages:erasure-open"), body).status_code == 302
-    return ErasureRequest.objects.latest("number")
-
-
-def do(browser: Client, name: str, request: ErasureRequest, **body: Any) -> Any:
-    answer = browser.post(reverse(f"pages:erasure-{name}", args=[request.uid]), body)
-    request.refresh_from_db()
-    return answer
-
-
-def look(browser: Client, request: ErasureRequest) -> None:
-    assert do(browser, "discover", request).status_code == 302
-    run_inline(Job.objects.get(target=discovery.job_target(Manifest.objects.latest("pk"))))
-    request.refresh_from_db()
 
 
 def test_a_request_goes_from_the_form_to_a_second_persons_approval(cora: Client):
@@ -188,42 +158,6 @@ def test_nobody_ticked_is_refused_beside_the_form(cora: Client):
     assert not ErasureRequest.objects.exists()
 
 
-def test_25_the_same_id_in_two_containers_is_told_apart(cora: Client):
-    store(make_container("pharmacy"), a_memory(user_id="ann"))
-    store(make_container("clinic"), a_memory(user_id="ann"))
-
-    page = cora.post(reverse("pages:erasure-find"), {"user_id": "ann"}).content.decode()
-
-    assert "in <bdi>pharmacy</bdi>" in page
-    assert "in <bdi>clinic</bdi>" in page
-
-
-def test_what_was_typed_stays_when_a_request_about_nobody_known_is_refused(cora: Client):
-    make_container()
-    body = {**DETAILS, "user_id": "gone\u202eman", "aliases": "Old Gone", "note": "by phone"}
-
-    refused = cora.post(reverse("pages:erasure-open"), body)
-    page = refused.content.decode()
-
-    assert refused.status_code == 422
-    assert "tick at least one of those found" in page
-    assert "Old Gone" in page
-    assert "by phone" in page
-    assert '<bdi class="user-id">gone' in page
-    assert '<bdi class="user-id">gone\u202e' not in page
-    assert cora.post(reverse("pages:erasure-open"), {**body, "unknown": "yes"}).status_code == 302
-
-
-def test_who_was_found_exactly_is_still_so_after_a_refusal(cora: Client):
-    store(make_container(), a_memory(user_id="ann"))
-    shown = str(subject_of(LongTermMemory.objects.get().container).uid)
-
-    page = cora.post(reverse("pages:erasure-open"), {**DETAILS, "user_id": "ann", "shown": shown}).content.decode()
-
-    assert "exactly this id" in page
-    assert 'name="user_id" value="ann"' in page
-
-
 def test_one_memory_is_taken_in_by_its_name(cora: Client):
     store(make_container(), a_memory())
     name = f"long-term/{LongTermMemory.objects.get().uid}"
@@ -247,19 +181,6 @@ def test_the_inbox_shows_what_is_late_first_and_its_part_to_htmx(cora: Client):
     assert "Request 1" in part
     assert "Request 2" not in part
     assert "<html" not in part
-
-
-def test_items_are_decided_one_by_one(cora: Client):
-    store(make_container(), a_memory(user_id="annika-77"), a_memory("about annika-77", user_id="bob"), now=timezone.now())
-    request = taken_in(cora, "annika-77")
-    look(cora, request)
-    item = Manifest.objects.get().items.get(item_class="D")
-
-    refused = do(cora, "decide", request, item=item.pk, act="keep")
-    done = do(cora, "decide", request, item=item.pk, act="keep", code="others_rights")
-
-    assert (refused.status_code, done.status_code) == (422, 302)
-    assert "others_rights" in cora.get(reverse("pages:erasure-items", args=[request.uid])).content.decode()
 
 
 def test_a_person_with_very_much_opens_with_at_most_12_queries(cora: Client, django_assert_max_num_queries: Any):
@@ -288,59 +209,6 @@ def test_an_id_that_is_looked_for_stands_in_no_address(cora: Client):
     assert "exactly this id" in found
     assert "exactly this id" in linked
     assert cora.get(reverse("pages:erasure-find")).status_code == 405
-
-
-def test_a_topic_is_listed_to_be_ticked_and_what_is_not_ticked_is_not_taken(cora: Client):
-    container = make_container()
-    store(container, a_memory("likes green tea"), a_memory("hates TEA"), a_memory("drinks mate"))
-    green = LongTermMemory.objects.get(text="likes green tea")
-
-    page = cora.post(reverse("pages:erasure-topic"), {"container": str(container.uid), "words": "tea"}).content.decode()
-    cora.post(reverse("pages:erasure-open"), {**DETAILS, "kind": "erase_topic", "item": f"long-term/{green.uid}"})
-
-    assert page.count('name="item"') == 2
-    assert [item.item_uid for item in ErasureRequest.objects.get().items.all()] == [green.uid]
-
-
-def test_a_topic_shows_what_each_item_says_and_of_whom_it_is(cora: Client):
-    container = make_container()
-    store(
-        container,
-        a_memory("x" * 300 + " hates TEA from <b>Kiel</b>"),
-        a_session(summary="about tea"),
-        a_message("Tea, please", user_id="bob"),
-    )
-
-    page = cora.post(reverse("pages:erasure-topic"), {"container": str(container.uid), "words": "tea"}).content.decode()
-
-    assert "hates TEA from &lt;b&gt;Kiel" in page
-    assert "about tea" in page
-    assert "Tea, please" in page
-    assert '<bdi class="user-id">bob</bdi>' in page
-    assert reverse("pages:memory-detail", args=[LongTermMemory.objects.get().uid]) in page
-    assert page.count(" checked") == 3
-
-
-def test_a_topic_of_which_nothing_is_ticked_is_refused_and_stays_listed(cora: Client):
-    store(make_container(), a_memory("likes green tea"))
-    name = f"long-term/{LongTermMemory.objects.get().uid}"
-
-    answer = cora.post(reverse("pages:erasure-open"), {**DETAILS, "kind": "erase_topic", "listed": name, "note": "by phone"})
-
-    assert answer.status_code == 422
-    assert "Tick at least one" in answer.content.decode()
-    assert f'name="item" value="{name}"' in answer.content.decode()
-    assert "by phone" in answer.content.decode()
-    assert not ErasureRequest.objects.exists()
-
-
-def test_a_topic_that_nothing_has_or_that_is_too_short_is_told(cora: Client):
-    container = make_container()
-
-    answers = [cora.post(reverse("pages:erasure-topic"), {"container": str(container.uid), "words": words}) for words in ("tea", "t", "")]
-
-    assert [answer.status_code for answer in answers] == [422, 422, 422]
-    assert "Nothing has these words" in answers[0].content.decode()
 
 
 def test_pages_lead_to_the_intake_only_who_has_the_right(cora: Client):

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from memadmin.access.roles import Role
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
+from memadmin.erasure import discovery
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle.models import Run
@@ -240,3 +241,25 @@ def test_a_policy_is_edited_estimated_and_published_without_javascript(browser, 
         expect(page.locator("#confirm")).to_contain_text("What it would evict now stays: 1 item.")
         page.get_by_role("button", name="Opt out of retention").click()
         expect(page.locator("main")).to_contain_text("This container is opted out")
+
+
+def test_a_page_that_follows_a_search_does_not_take_away_what_somebody_writes(page: Page, container: Container):
+    sign_in(page, Role.COMPLIANCE)
+    open_user(page)
+    page.get_by_role("link", name="Erase on request…").click()
+    page.get_by_role("button", name="Take in the request").click()
+    page.get_by_role("button", name="Look for everything").click()
+    note = page.get_by_label("Add a note")
+    note.fill("half a sentence")
+
+    work_off(discovery.DISCOVER)
+    expect(page.get_by_text("There is something new.")).to_be_visible(timeout=10_000)
+    expect(note).to_have_value("half a sentence")
+    note.fill("")
+    expect(page.get_by_role("heading", name="What was found")).to_be_visible(timeout=10_000)
+
+    page.get_by_role("link", name="One by one").click()
+    page.get_by_label("Choose all on this page").check()
+    boxes = page.locator("tbody [name=item]")
+    assert boxes.count() > 1
+    assert all(box.is_checked() for box in boxes.all())

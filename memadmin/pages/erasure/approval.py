@@ -13,6 +13,7 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access import throttling
+from memadmin.access.actors import names_of
 from memadmin.erasure import approving, deciding
 from memadmin.erasure.approving import Word
 from memadmin.erasure.models import ErasureRequest
@@ -68,7 +69,15 @@ def _ask(request: PersonRequest, found: ErasureRequest, *, problem: str = "", st
     minutes = configuration.value("erasure_fresh_login_minutes")
     proved = proved_at(request)
     fresh = proved is not None and timezone.now() - proved < timedelta(minutes=minutes)
-    context = {"found": found, "manifest": manifest, "totals": totals, "fresh": fresh, "minutes": minutes, "problem": problem}
+    context = {
+        "found": found,
+        "manifest": manifest,
+        "totals": totals,
+        "names": names_of([found.opened_by, found.reviewed_by]),
+        "fresh": fresh,
+        "minutes": minutes,
+        "problem": problem,
+    }
     return render(request, "erasure/approval.html", context, status=status)
 
 

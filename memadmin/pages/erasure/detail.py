@@ -14,6 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
+from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Stream
 from memadmin.erasure import deciding, discovery, manifests, workflow
 from memadmin.erasure.approving import NotFresh, SamePerson
@@ -23,12 +24,13 @@ from memadmin.erasure.intake import target_of, today
 from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Manifest, Status
 from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
-from memadmin.erasure.visibility import get_request
+from memadmin.erasure.visibility import get_request, visible_requests
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure import after
 from memadmin.pages.erasure.export_cards import card_of
 from memadmin.pages.erasure.inbox import clock_of
-from memadmin.pages.erasure.progress import about_execution
+from memadmin.pages.erasure.outcomes import outcome_in_words
+from memadmin.pages.erasure.progress import about_execution, shown_of
 from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store import locations
 from memadmin.store.locations import ItemClass
@@ -59,7 +61,11 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "subjects": _subjects(found),
         "notes": list(found.notes.order_by("-written_at", "-id")[:TIMELINE]) if request.user.may(Right.ERASURE_REVIEW) else [],
         "manifest": manifest,
-        "places": _places(manifest) if manifest and manifest.completed_at else [],
+        **_places(manifest),
+        "shows": shown_of(found, export.state if export else ""),
+        "labels": {action.value: action.label for action in Action},
+        "duplicate_of": _duplicate_of(request, found),
+        "outcome": outcome_in_words(found.outcome_code),
         "missing": _missing(found, manifest),
         "approval": approval,
         "entries": entries,
@@ -72,6 +78,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "extension_codes": workflow.EXTENSION_CODES.items(),
         "ended": after.what_follows(found, now=timezone.now()),
         "export": export,
+        "may_tick": request.user.may(Right.ERASURE_REVIEW) and state in {Status.RECEIVED, Status.REVIEW},
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
     }
@@ -85,19 +92,29 @@ def _subjects(found: ErasureRequest) -> list[Any]:
     return rows
 
 
-def _places(manifest: Manifest) -> list[dict[str, Any]]:
-    """Return every place with its answer and lines, in the order of an erasure; those that hold nothing come last."""
+def _duplicate_of(request: PersonRequest, found: ErasureRequest) -> ErasureRequest | None:
+    return visible_requests(request.user).filter(pk=found.duplicate_of_id).first() if found.duplicate_of_id else None
+
+
+def _places(manifest: Manifest | None) -> dict[str, list[dict[str, Any]]]:
+    """Return every place with its answer and lines, in the order of an erasure; those that hold nothing apart."""
+    if manifest is None or manifest.completed_at is None:
+        return {"places": [], "empty_places": []}
     lines: dict[str, list[Any]] = {}
     for line in manifest.lines.order_by("item_class", "act"):
         lines.setdefault(line.location, []).append(line)
     answers = {row.location: row for row in manifest.answers.all()}
-    rows = []
+    rows: list[dict[str, Any]] = []
     for name in manifests.order_of(answers):
         known = locations.LOCATIONS.get(name)
         title, goes = (known.title, known.goes) if known else (name, "")
         answer = answers[name]
         rows.append({"name": name, "title": title, "goes": goes, "answer": answer, "lines": lines.get(name, [])})
-    return sorted(rows, key=lambda row: (row["answer"].answer not in {Answer.FOUND, Answer.FAILED, Answer.UNREACHABLE},))
+    telling = {Answer.FOUND, Answer.FAILED, Answer.UNREACHABLE}
+    return {
+        "places": [row for row in rows if row["answer"].answer in telling],
+        "empty_places": [row for row in rows if row["answer"].answer not in telling],
+    }
 
 
 def _missing(found: ErasureRequest, manifest: Manifest | None) -> list[str]:

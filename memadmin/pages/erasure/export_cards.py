@@ -27,6 +27,12 @@ class ExportCard:
     included: list[tuple[str, int]]
     left_out: list[tuple[str, int]]
 
+    @property
+    def state(self) -> str:
+        """Return the state of the newest export, "" where there is none."""
+        newest = self.live or next(iter(self.past), None)
+        return newest.state if newest else ""
+
 
 def card_of(found: ErasureRequest) -> ExportCard | None:
     """Return the card, None for a request that has and gets no export. One query."""

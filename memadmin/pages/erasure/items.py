@@ -1,7 +1,8 @@
-"""The lines of a manifest one by one, by name and without text, and what a reviewer decides about them."""
+"""The lines of a manifest one by one, and what a reviewer decides about them. What they say is shown to who may read it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import date
 from typing import Any
 from uuid import UUID
@@ -10,28 +11,42 @@ from django import forms
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
+from django.utils.text import capfirst
 from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of
-from memadmin.erasure import deciding
+from memadmin.access.rights import Right
+from memadmin.erasure import deciding, manifests
 from memadmin.erasure.deciding import Verdict
-from memadmin.erasure.models import Decision, ErasureRequest, ManifestItem, Status
+from memadmin.erasure.models import Decision, ErasureRequest, Line, ManifestItem, Status
 from memadmin.erasure.moves import Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
+from memadmin.pages.erasure.shown_items import ShownItem, shown_items
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store import locations
 from memadmin.store.locations import Act, ItemClass
+from memadmin.store.models import ItemType
 
-CODES = {**deciding.WITHHOLD_CODES, **deciding.KEEP_CODES, **deciding.UNLINK_CODES}
-PAGES = {"store.sessions": "session-detail", "store.long_term": "memory-detail"}
+TYPES = {"store.sessions": ItemType.SESSION, "store.working": ItemType.WORKING, "store.long_term": ItemType.LONG_TERM}
+SELECT = {"class": "form-select"}
 
 
 class ItemFilter(forms.Form):
-    place = forms.CharField(required=False, max_length=64)
-    item_class = forms.ChoiceField(required=False, choices=[("", "Every class"), *ItemClass.choices])
-    waiting = forms.BooleanField(required=False)
+    place = forms.ChoiceField(required=False, widget=forms.Select(attrs=SELECT))
+    item_class = forms.ChoiceField(
+        required=False,
+        label="Class",
+        choices=[("", "Every class"), *((value, capfirst(label)) for value, label in ItemClass.choices)],
+        widget=forms.Select(attrs=SELECT),
+    )
+    waiting = forms.BooleanField(required=False, widget=forms.CheckboxInput(attrs={"class": "form-check-input"}))
+
+    def __init__(self, data: Any, names: Iterable[str]) -> None:
+        super().__init__(data)
+        titles = [(name, locations.LOCATIONS[name].title if name in locations.LOCATIONS else name) for name in names]
+        self.fields["place"].choices = [("", "Every place"), *titles]  # type: ignore[attr-defined]
 
 
 @require_safe
@@ -69,8 +84,10 @@ def _verdict(given: Any) -> Verdict:
 
 
 def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", status: int = 200) -> HttpResponse:
-    filters = ItemFilter(request.GET)
-    chosen = filters.cleaned_data if filters.is_valid() else {"place": "", "item_class": "", "waiting": False}
+    lines = Line.objects.filter(manifest__request=found, manifest__number=found.manifest_number or 0)
+    filters = ItemFilter(request.GET, manifests.order_of(set(lines.values_list("location", flat=True))))
+    filters.is_valid()
+    chosen = {"place": "", "item_class": "", "waiting": False} | filters.cleaned_data
     rows = ManifestItem.objects.filter(manifest__request=found, manifest__number=found.manifest_number or 0)
     if chosen["place"]:
         rows = rows.filter(location=chosen["place"])
@@ -83,11 +100,24 @@ def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", s
     context = {
         "found": found,
         "filters": filters,
-        "items": [(item, locations.LOCATIONS.get(item.location), PAGES.get(item.location, "")) for item in items],
+        "items": [(item, locations.LOCATIONS.get(item.location), shown) for item, shown in _with_what_they_say(request, found, items)],
         "paging": paging(request, page, total=rows.count(), noun="items"),
+        "narrowed": any(chosen.values()),
         "acts": [act for act in Act if act not in {Act.CLEAR}],
-        "codes": CODES.items(),
-        "may_decide": found.state == Status.REVIEW and request.user.may("erasure.review"),
+        "codes": deciding.codes_of(found.kind).items(),
+        "words": deciding.ALL_CODES | {manifests.HELD: "a hold binds it"},
+        "may_decide": found.state == Status.REVIEW and request.user.may(Right.ERASURE_REVIEW),
         "refused": refused,
     }
     return render_page(request, "erasure/items.html", "erasure/_items.html", context, status=status)
+
+
+def _with_what_they_say(
+    request: PersonRequest, found: ErasureRequest, items: Sequence[ManifestItem]
+) -> Iterator[tuple[ManifestItem, ShownItem | None]]:
+    """Yield each line with the session, message or memory that it is, None for other places and what has gone."""
+    named = {item.pk: (TYPES[item.location], item.row_uid) for item in items if item.location in TYPES}
+    ids = found.subjects.filter(ticked=True, user_id__isnull=False).values_list("user_id", flat=True)
+    shown = shown_items(request.user, named.values(), words=[str(each) for each in ids]) if named else {}
+    for item in items:
+        yield item, shown.get(named[item.pk]) if item.pk in named else None

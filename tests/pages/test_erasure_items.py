@@ -1,0 +1,79 @@
+"""What was found, one by one: filters, what it says, and decisions."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memadmin.access.roles import Role
+from memadmin.erasure.models import Manifest
+from memadmin.store.models import LongTermMemory
+from tests.erasure.on_pages import do, look, taken_in
+from tests.factories import a_memory, a_session, make_container, store
+from tests.people import a_browser_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cora() -> Client:
+    return a_browser_of(Role.COMPLIANCE, login="cora")
+
+
+def test_items_are_decided_one_by_one(cora: Client):
+    store(make_container(), a_memory(user_id="annika-77"), a_memory("about annika-77", user_id="bob"), now=timezone.now())
+    request = taken_in(cora, "annika-77")
+    look(cora, request)
+    item = Manifest.objects.get().items.get(item_class="D")
+
+    refused = do(cora, "decide", request, item=item.pk, act="keep")
+    done = do(cora, "decide", request, item=item.pk, act="keep", code="others_rights")
+
+    assert (refused.status_code, done.status_code) == (422, 302)
+    page = cora.get(reverse("pages:erasure-items", args=[request.uid])).content.decode()
+    assert '<td data-label="Why">it belongs to somebody else, whose rights weigh more</td>' in page
+
+
+def test_34_what_a_mention_says_and_of_whom_is_shown_to_the_reviewer_and_to_nobody_who_may_not_read(cora: Client):
+    store(make_container(), a_memory(user_id="annika-77"), a_memory("x" * 300 + " lent annika-77 a <b>bike</b>", user_id="bob"))
+    request = taken_in(cora, "annika-77")
+    look(cora, request)
+    address = reverse("pages:erasure-items", args=[request.uid]) + "?item_class=D"
+
+    seen, closed = cora.get(address).content.decode(), a_browser_of(Role.ADMINISTRATOR, login="adam").get(address).content.decode()
+
+    assert "lent annika-77 a &lt;b&gt;bike" in seen
+    assert '<bdi class="user-id">bob</bdi>' in seen
+    assert reverse("pages:memory-detail", args=[LongTermMemory.objects.get(text__contains="bike").uid]) in seen
+    assert "bike" not in closed
+    assert "bob" not in closed
+
+
+def test_items_are_filtered_by_place_class_and_whether_they_wait(cora: Client):
+    store(make_container(), a_session(user_id="annika-77"), a_memory(user_id="annika-77"), a_memory("about annika-77", user_id="bob"))
+    request = taken_in(cora, "annika-77")
+    look(cora, request)
+
+    def listed(**given: str) -> set[tuple[str, str]]:
+        page = cora.get(reverse("pages:erasure-items", args=[request.uid]), given)
+        return {(item.location, item.item_class) for item, _, _ in page.context["items"]}
+
+    assert {place for place, _ in listed(place="store.long_term")} == {"store.long_term"}
+    assert listed(item_class="D") == listed(waiting="on") == {("store.long_term", "D")}
+    assert listed(place="nonsense", item_class="A") == {each for each in listed() if each[1] == "A"}
+    assert "Sessions, with their state" in cora.get(reverse("pages:erasure-items", args=[request.uid])).content.decode()
+
+
+@pytest.mark.parametrize(("kind", "code", "other"), [("access", "art_15_4", "art_17_3_b"), ("erase_subject", "art_17_3_b", "art_15_4")])
+def test_the_page_offers_the_reasons_that_the_kind_of_request_knows(cora: Client, kind: str, code: str, other: str):
+    store(make_container(), a_memory())
+    request = taken_in(cora, kind=kind)
+    look(cora, request)
+    item = Manifest.objects.get().items.get(location="store.long_term")
+
+    page = cora.get(reverse("pages:erasure-items", args=[request.uid])).content.decode()
+    done = do(cora, "decide", request, item=item.pk, act="withhold", code=code, review_on="2099-01-01")
+
+    assert f'value="{code}"' in page
+    assert f'value="{other}"' not in page
+    assert done.status_code == 302

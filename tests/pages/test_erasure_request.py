@@ -1,0 +1,88 @@
+"""What the page of a request says, to whom, and how it follows what goes on."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memadmin.access.roles import Role
+from memadmin.erasure import discovery
+from memadmin.erasure.models.manifests import LocationAnswer
+from memadmin.jobs.models import Job
+from memadmin.jobs.runner import run_inline
+from memadmin.store import locations
+from tests.erasure.on_pages import do, look, taken_in
+from tests.factories import a_memory, make_container, store
+from tests.people import HTMX, a_browser_of
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def cora() -> Client:
+    return a_browser_of(Role.COMPLIANCE, login="cora")
+
+
+def test_a_page_that_waits_for_a_search_is_left_alone_until_it_has_ended(cora: Client):
+    store(make_container(), a_memory())
+    request = taken_in(cora)
+    do(cora, "discover", request)
+    page = cora.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+    address = reverse("pages:erasure-progress", args=[request.uid]) + "?shows=" + page.partition("?shows=")[2].partition('"')[0]
+
+    waiting = cora.get(address, headers=HTMX)
+    run_inline(Job.objects.get(kind=discovery.DISCOVER))
+    ended = cora.get(address, headers=HTMX)
+
+    assert 'hx-target="body"' not in page
+    assert (waiting.status_code, waiting.content) == (204, b"")
+    assert ended.headers["HX-Redirect"] == reverse("pages:erasure-detail", args=[request.uid])
+
+
+def test_a_duplicate_leads_to_the_request_that_it_looks_like(cora: Client):
+    store(make_container(), a_memory())
+    first, second = taken_in(cora, identity="2"), taken_in(cora)
+
+    page = cora.get(reverse("pages:erasure-detail", args=[second.uid])).content.decode()
+
+    assert f'<a href="{reverse("pages:erasure-detail", args=[first.uid])}">request {first.number}</a>' in page
+
+
+def test_what_was_done_is_told_in_words_and_leads_to_the_log(cora: Client):
+    store(make_container(), a_memory())
+    request = taken_in(cora)
+    do(cora, "refuse", request, code="unfounded", letter="No.")
+
+    page = cora.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+
+    assert "<code>erasure.opened</code>" not in page
+    assert "A request of a person" in page
+    assert "Manifestly unfounded" in page
+    assert reverse("pages:audit-list") + f"?target=erasure%2F{request.uid}" in page
+
+
+@pytest.mark.parametrize("role", [Role.AUDITOR, Role.ADMINISTRATOR])
+def test_who_cannot_review_is_told_whom_a_request_waits_for_and_is_offered_nothing(cora: Client, role: Role):
+    store(make_container(), a_memory())
+    request = taken_in(cora, aliases="Rosa Delgado")
+
+    page = a_browser_of(role, login="other").get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+
+    assert "Waits for somebody who reviews requests" in page
+    assert 'type="checkbox"' not in page
+    assert ("Rosa Delgado" in page) is (role == Role.AUDITOR)
+
+
+def test_places_that_hold_nothing_are_told_apart_and_none_is_missing(cora: Client):
+    store(make_container(), a_memory())
+    request = taken_in(cora)
+    look(cora, request)
+
+    context = cora.get(reverse("pages:erasure-detail", args=[request.uid])).context
+
+    assert {"store.long_term", "store.subjects"} <= {place["name"] for place in context["places"]}
+    assert not any(place["lines"] for place in context["empty_places"])
+    assert len(context["places"]) + len(context["empty_places"]) == LocationAnswer.objects.count()
+
+
+def test_what_is_said_of_places_has_no_marks_of_a_markup_language():
+    assert [place.name for place in locations.in_order() if "`" in place.title + place.goes] == []
