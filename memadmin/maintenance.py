@@ -28,8 +28,7 @@ def maintenance_middleware(get_response: Answer) -> Answer:
 
 def refused(request: HttpRequest) -> HttpResponse:
     """Answer 503, in the form of whoever asks."""
-    asks_api = failures.is_api(request) or (request.path == "/" and "Authorization" in request.headers)
-    response: HttpResponse = failures.maintenance(request) if asks_api else maintenance.page(request, guard.state())
+    response: HttpResponse = failures.maintenance(request) if failures.is_api(request) else maintenance.page(request, guard.state())
     if response.status_code == 503:
         response["Retry-After"] = str(RETRY_AFTER)
     response["Cache-Control"] = "private, no-store"

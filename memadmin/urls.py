@@ -18,8 +18,7 @@ info = route(GET=get_info)
 @csrf_exempt  # the overview is only read, and no cookie opens the version
 def root(request: HttpRequest) -> HttpResponseBase:
     """The overview for people; for a client that comes with credentials and wants no page, the version."""
-    wants_page = "Authorization" not in request.headers or "text/html" in request.headers.get("Accept", "")
-    return overview(request) if wants_page else info(request)
+    return info(request) if failures.is_program(request) else overview(request)
 
 
 root.required_right = overview.required_right  # type: ignore[attr-defined]

@@ -44,20 +44,30 @@ def _values_in(record: dict[str, Any]) -> int:
 
 def read_body(request: HttpRequest) -> bytes:
     """Return the bytes of the body. Raises Refused."""
+    check_readable(request, largest=LARGEST)
+    raw = read_part(request, LARGEST + 1)
+    if len(raw) > LARGEST:
+        raise too_large(LARGEST)
+    return raw
+
+
+def check_readable(request: HttpRequest, *, largest: int) -> None:
+    """Look at what is said of the body before any of it is read. Raises Refused."""
     if request.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise Refused("encoding", "a compressed body is not read; send it plain")
     length = request.headers.get("Content-Length", "")
     if not length and request.headers.get("Transfer-Encoding"):
         raise Refused("length", "the length of the body is needed in Content-Length")
-    if length.isdigit() and int(length) > LARGEST:
-        raise too_large()
+    if length.isdigit() and int(length) > largest:
+        raise too_large(largest)
+
+
+def read_part(request: HttpRequest, most: int) -> bytes:
+    """Return at most so many of the next bytes, none at the end. Raises Refused."""
     try:
-        raw = request.read(LARGEST + 1)
+        return request.read(most)
     except (UnreadablePostError, OSError):
         raise Refused("cut_off", "the body ended too early") from None
-    if len(raw) > LARGEST:
-        raise too_large()
-    return raw
 
 
 def drain(request: HttpRequest) -> None:
@@ -68,5 +78,5 @@ def drain(request: HttpRequest) -> None:
                 break
 
 
-def too_large() -> Refused:
-    return Refused("too_large", f"the body has more than {LARGEST} bytes")
+def too_large(largest: int) -> Refused:
+    return Refused("too_large", f"the body has more than {largest} bytes; send it in parts")

@@ -11,12 +11,17 @@ from memadmin.api.opensearch.errors import ARGUMENT, STATUS, ApiError
 
 logger = logging.getLogger(__name__)
 COMPATIBLE = "/_"
-PATHS = (COMPATIBLE, "/api/")
+OURS = "/api"
 
 
 def is_api(request: HttpRequest) -> bool:
-    """True for an address of the API, whether it exists or not."""
-    return request.path.startswith(PATHS)
+    """True for an address of the API, whether it exists or not, and for a program that asks for something else."""
+    return request.path.startswith(COMPATIBLE) or _is_ours(request) or is_program(request)
+
+
+def is_program(request: HttpRequest) -> bool:
+    """True for a client that comes with credentials and wants no page."""
+    return "Authorization" in request.headers and "text/html" not in request.headers.get("Accept", "")
 
 
 def not_found(request: HttpRequest, exception: Exception | None = None) -> JsonResponse:
@@ -44,7 +49,11 @@ def maintenance(request: HttpRequest) -> JsonResponse:
 
 def _answer(request: HttpRequest, error: ApiError, *, code: str) -> JsonResponse:
     """Each API has one shape for whatever goes wrong."""
-    if request.path.startswith(COMPATIBLE):
+    if not _is_ours(request):
         return JsonResponse(error.envelope(), status=error.status)
     whose = "client_error" if error.status < 500 else "server_error"
     return JsonResponse({"type": whose, "errors": [{"code": code, "detail": error.reason, "attr": None}]}, status=error.status)
+
+
+def _is_ours(request: HttpRequest) -> bool:
+    return request.path == OURS or request.path.startswith(f"{OURS}/")

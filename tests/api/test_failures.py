@@ -56,3 +56,21 @@ def test_a_page_that_is_missing_stays_a_page(client):
     make_token("ana")
 
     assert b"<html" in client.get("/nothing/").content
+
+
+@pytest.mark.parametrize("address", ["/some-index/_search", "/nothing", "/users/_doc/1"])
+def test_a_program_that_asks_for_something_else_reads_no_page(address):
+    answer = api_of("ana").client.get(address, headers={"Authorization": "Basic eDp5", "Accept": "*/*"})
+
+    assert reason_of(answer)[0] == 404
+
+
+@pytest.mark.parametrize("address", ["/api", "/api/", "/api/v1", "/api/v1/", "/api/nothing"])
+def test_our_own_api_has_one_shape_above_its_addresses_too(client, address):
+    answer = client.get(address)
+
+    assert answer.json().keys() == {"type", "errors"}
+
+
+def test_what_only_begins_like_our_api_is_a_page(client):
+    assert b"<html" in client.get("/apiary").content

@@ -34,6 +34,7 @@ NO_ANSWER = "The embedding endpoint does not answer as it should. Try again late
 MOST_NEIGHBOURS = 10_000
 LONGEST_QUERY = 8_000  # characters
 SUM_TOLERANCE = 0.001
+FARTHEST = 1_000_000  # a number beyond it means the same: a whole number may be longer than a float can be
 
 Scores = Mapping[int, float]  # by the key of the memory
 
@@ -117,9 +118,9 @@ def _number(body: Mapping[str, Any], name: str, default: float) -> float:
     value = body.get(name)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float) or (isinstance(value, float) and not math.isfinite(value)):
         raise bad_argument(f"{name} must be a number")
-    return value
+    return max(-FARTHEST, min(FARTHEST, value))
 
 
 def _endpoint_of(container: Container) -> Endpoint:

@@ -22,6 +22,7 @@ from rest_framework.request import Request
 
 from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
+from memadmin.api.bodies import check_readable, read_part, too_large
 from memadmin.api.v1.base import ApiView, container_of, principal_of
 from memadmin.api.v1.streams import NdJson, Unread
 from memadmin.audit import log
@@ -30,7 +31,7 @@ from memadmin.lifecycle import embedding
 from memadmin.store import ingest
 from memadmin.store.admission import uid_of
 from memadmin.store.identity import item_uid
-from memadmin.store.intake import Incoming, IncomingSession
+from memadmin.store.intake import Incoming, IncomingMemory, IncomingSession
 from memadmin.store.models import Container, ItemType
 from memadmin.store.querysets import with_uids
 from memadmin.transfer import own
@@ -67,15 +68,12 @@ class Bulk(ApiView):
 
 
 def _whole_body(request: Request) -> IO[bytes]:
-    if request.headers.get("Content-Encoding", "identity").lower() != "identity":
-        raise Refused("encoding", "a compressed body is not read; send it plain")
-    if not request.headers.get("Content-Length") and request.headers.get("Transfer-Encoding"):
-        raise Refused("length", "the length of the body is needed in Content-Length")
+    check_readable(request._request, largest=LARGEST)
     body, size = tempfile.SpooledTemporaryFile(max_size=IN_MEMORY), 0  # noqa: SIM115 (closed when all is answered)
-    while chunk := request._request.read(CHUNK):
+    while chunk := read_part(request._request, CHUNK):
         size += len(chunk)
         if size > LARGEST:
-            raise Refused("too_large", f"the body has more than {LARGEST} bytes; send it in parts")
+            raise too_large(LARGEST)
         body.write(chunk)
     body.seek(0)
     return body
@@ -134,6 +132,8 @@ class Writer:
             values["uid"] = self._uid_of(kind, values) or uuid.uuid4()
         item = own.KINDS[kind](**values)
         check(item)
+        if isinstance(item, IncomingMemory) and not (item.text or "").strip() and not item.parts:
+            raise Refused("missing", "a memory has a text, or parts", field="text")
         return item
 
     def _uid_of(self, kind: str, values: Mapping[str, Any]) -> uuid.UUID | None:

@@ -300,3 +300,39 @@ def test_a_search_of_long_term_memories_counts_as_one_recall_of_each_hit(api, co
     other.refresh_from_db()
     assert (found.hits, other.hits, other.last_accessed_at) == (1, 0, None)
     assert found.last_accessed_at is not None
+
+
+HUGE = 10**400  # a whole number that no float can hold
+NUMBERED = [
+    {"query": {"match_all": {"boost": HUGE}}},
+    {"query": {"term": {"session_id": {"value": "s", "boost": HUGE}}}},
+    {"query": {"terms": {"session_id": ["s"], "boost": -HUGE}}},
+    {"query": {"bool": {"should": [{"match_all": {}}], "minimum_should_match": HUGE, "boost": HUGE}}},
+    {"query": {"range": {"created_time": {"gte": HUGE, "lt": -HUGE}}}},
+    {"query": {"range": {"message_id": {"gte": -HUGE, "lt": HUGE}}}},
+    {"query": {"term": {"message_id": HUGE}}},
+    {"query": {"terms": {"namespace_size": [HUGE, 1]}}},
+    {"query": {"ids": {"values": [HUGE]}}},
+    *({"query": {"match_all": {}}, name: HUGE} for name in ("size", "from", "track_total_hits", "_source", "sort", "search_after")),
+    *(
+        {"query": {"match_all": {}}, "sort": [{field: order}], "search_after": [number]}
+        for field in ("message_id", "namespace_size", "infer", "created_time", "session_id", "_id")
+        for order, number in (("asc", HUGE), ("desc", -HUGE))
+    ),
+]
+
+
+@pytest.mark.parametrize("body", NUMBERED, ids=lambda body: json.dumps(body).replace(str(HUGE), "huge"))
+def test_a_number_without_end_is_answered_or_refused(api, container, body):
+    store(container, a_message("a"), a_message("b"))
+
+    assert api.post("/c1/memories/working/_search", body).status_code in (200, 400)
+
+
+def test_nothing_comes_behind_a_number_without_end(api, container):
+    store(container, a_message("a", message_id=1, owner="ana"), a_message("b", owner="ana"))
+    order = {**ALL, "sort": [{"message_id": "asc"}]}
+
+    behind = hits_of(api.post("/c1/memories/working/_search", {**order, "search_after": [HUGE]}))["hits"]
+
+    assert behind == []

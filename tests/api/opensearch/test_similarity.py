@@ -15,7 +15,7 @@ from memadmin.store.models import Container, LongTermMemory
 from tests import model_server
 from tests.factories import ACTOR, NOON, a_memory, make_container, store
 from tests.model_server import ModelServer, embeds, fails, raw
-from tests.tokens import ApiClient, api_of
+from tests.tokens import ApiClient, api_of, reason_of
 
 pytestmark = pytest.mark.django_db
 TEXTS = ("drinks green tea", "drinks black coffee", "lives in Oslo near the harbour")
@@ -151,3 +151,36 @@ def test_a_body_of_another_form_is_refused(body: dict[str, Any], model: ModelSer
     learned()
 
     assert refusal(api.post(SEMANTIC, {"query": "tea", **body}))[0] == 400
+
+
+@pytest.mark.parametrize("path", [SEMANTIC, HYBRID])
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"k": 10**400}, 400),
+        ({"k": -(10**400)}, 400),
+        ({"min_score": 10**400}, 200),
+        ({"min_score": -(10**400)}, 200),
+        ({"min_score": True}, 400),
+        ({"namespace": {"user_id": 10**400}}, 200),
+        ({"filter": {"term": {"namespace_size": {"value": 1, "boost": 10**400}}}}, 400),
+    ],
+)
+def test_a_number_without_end_is_answered_or_refused(
+    api: ApiClient, model: ModelServer, path: str, body: dict[str, Any], status: int
+) -> None:
+    learned()
+
+    answer = api.post(path, {"query": "green tea", **body})
+
+    assert answer.status_code == status
+    if body.get("min_score") == 10**400:
+        assert hits(answer) == []
+
+
+def test_a_weight_without_end_is_out_of_range(api: ApiClient, model: ModelServer) -> None:
+    learned()
+
+    answer = api.post(HYBRID, {"query": "tea", "bm25_weight": 10**400})
+
+    assert "must be between 0.0 and 1.0" in reason_of(answer)[2]

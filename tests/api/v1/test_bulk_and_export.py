@@ -2,6 +2,8 @@ import json
 from uuid import UUID, uuid5
 
 import pytest
+from django.http import HttpRequest
+from django.http.request import UnreadablePostError
 
 from memadmin.api.v1 import bulk
 from memadmin.audit.actions import Action
@@ -207,3 +209,29 @@ def test_an_export_is_the_whole_container_or_one_user_and_is_audited(container):
     assert json.loads(one.splitlines()[-1])["type"] == "end"
     assert AuditEntry.objects.filter(action=Action.EXPORT_FINISHED).count() == 2
     assert problem(root.get(f"{ONE}/export?user_id=zoe"))[0] == 404
+
+
+@pytest.mark.parametrize("nothing", [{}, {"text": None}, {"text": " \n"}, {"text": "", "parts": []}])
+def test_a_memory_that_says_nothing_is_refused(api, container, nothing):
+    found = answers(
+        api, {"type": "long-term", "user_id": "ann", **nothing}, {"type": "long-term", "user_id": "ann", "parts": [{"text": "a"}]}
+    )
+
+    assert [(one["status"], one.get("code")) for one in found[:-1]] == [("refused", "missing"), ("stored", None)]
+
+
+def test_a_body_that_ends_too_early_is_refused_and_nothing_is_stored(api, container, monkeypatch):
+    def cut_off(*_):
+        raise UnreadablePostError("connection reset")
+
+    monkeypatch.setattr(HttpRequest, "read", cut_off)
+
+    assert problem(api.post(f"{ONE}/bulk", lines({"type": "long-term", "user_id": "ann", "text": "a"})))[:2] == (400, "cut_off")
+    assert not LongTermMemory.objects.exists()
+
+
+def test_a_body_that_says_it_is_too_large_is_not_read(api, container, monkeypatch):
+    monkeypatch.setattr(bulk, "LARGEST", 5)
+    monkeypatch.setattr(bulk, "read_part", None)
+
+    assert problem(api.post(f"{ONE}/bulk", lines({"type": "long-term", "user_id": "ann", "text": "a"})))[:2] == (413, "too_large")

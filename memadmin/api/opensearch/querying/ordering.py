@@ -125,7 +125,7 @@ class NumberColumn(Column):
             number = float(given) if isinstance(given, str) else given
         except ValueError:
             number = math.nan
-        if not math.isfinite(number):
+        if isinstance(number, float) and not math.isfinite(number):  # a whole number may be longer than a float can be
             raise QueryRefused(f"Failed to parse search_after value for field [{self.key.field[:100]}].", kind=ARGUMENT)
         return None if abs(number) >= BEYOND_ALL else number
 

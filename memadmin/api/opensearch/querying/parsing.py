@@ -272,7 +272,7 @@ def _scalar(name: str, value: object) -> Scalar:
 def _boost(options: Mapping[str, Any]) -> float:
     value = options.get("boost", 1.0)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 <= value <= 1e6:
+    if not number or not 0 <= value <= 1e6:  # false of NaN too, and true or false of a whole number of any length
         raise QueryRefused("[boost] must be a number from 0 to 1000000", kind="illegal_argument_exception")
     return float(value)
 
