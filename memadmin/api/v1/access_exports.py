@@ -10,12 +10,14 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from memadmin.access.scopes import Scope
-from memadmin.api.v1.base import ApiView, check_all_access, principal_of
+from memadmin.api.v1.base import ApiView, check_all_access, principal_of, valid
+from memadmin.api.v1.erasing import found_of
+from memadmin.api.v1.idempotency import Done, NotedRefusal, answer_once
+from memadmin.api.v1.inputs import Nothing
 from memadmin.api.v1.problems import Unprocessable
 from memadmin.erasure.access_exports import starting
-from memadmin.erasure.models import AccessExport, ErasureRequest
+from memadmin.erasure.models import AccessExport
 from memadmin.erasure.moves import Refusal
-from memadmin.erasure.visibility import visible_requests
 
 
 class AccessExportShape(serializers.Serializer[Any]):
@@ -39,30 +41,29 @@ class AccessExports(ApiView):
     @extend_schema(responses=AccessExportShape)
     def get(self, request: Request, number: int) -> Response:
         """Say how far the newest export of a request is; 404 where there is none. Needs all access."""
-        export = _request(request, number).access_exports.order_by("-pk").first()
+        check_all_access(request)
+        export = found_of(request, number).access_exports.order_by("-pk").first()
         if export is None:
             raise exceptions.NotFound
         return Response(shown(export))
 
-    @extend_schema(request=None, responses={202: AccessExportShape})
+    @extend_schema(request=Nothing, responses={202: AccessExportShape})
     def post(self, request: Request, number: int) -> Response:
         """Make an export for the person of a request that is in review. An earlier one then opens nothing. Needs all access."""
-        found = _request(request, number)
-        try:
-            export = starting.start(found, actor=principal_of(request).actor, now=self.now)
-        except Refusal as refusal:
-            raise Unprocessable(str(refusal), refusal.code) from None
-        return Response(shown(export), status=202)
+        check_all_access(request)
+        valid(Nothing, request.data)
+        found = found_of(request, number)
+
+        def act() -> Done:
+            try:
+                export = starting.start(found, actor=principal_of(request).actor, now=self.now)
+            except Refusal as refusal:
+                raise NotedRefusal(Unprocessable(str(refusal), refusal.code)) from None
+            return Done(202, str(export.uid))
+
+        return answer_once(request, act, lambda uid: shown(found.access_exports.get(uid=uid)), now=self.now)
 
 
 def shown(export: AccessExport) -> dict[str, Any]:
     shape: dict[str, Any] = AccessExportShape(export).data
     return shape
-
-
-def _request(request: Request, number: int) -> ErasureRequest:
-    check_all_access(request)
-    found = visible_requests(principal_of(request)).filter(number=number).first() if number < 2**63 else None
-    if found is None:
-        raise exceptions.NotFound
-    return found

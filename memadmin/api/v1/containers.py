@@ -49,6 +49,7 @@ class OneContainer(ApiView):
 
 
 class HardLimit(ApiView):
+    answers_once = False  # the same again changes nothing more
     scopes = {"PUT": Scope.POLICY_WRITE}
 
     @extend_schema(request=inputs.HardLimit, responses=shapes.ContainerShape)

@@ -13,7 +13,7 @@ from memadmin.api.v1 import shapes
 from memadmin.api.v1.idempotency import HEADER
 
 PROBLEMS: dict[str, type[Serializer[Any]]] = {
-    **dict.fromkeys(("400", "401", "403", "404", "405", "406", "411", "413", "415", "422", "429"), shapes.Problem),
+    **dict.fromkeys(("400", "401", "403", "404", "405", "406", "411", "413", "415", "422", "429", "503"), shapes.Problem),
     "409": shapes.ConflictProblem,
 }
 KEYED = "A name of this write. Sent again with the same name within a day, it is not done twice."

@@ -71,7 +71,7 @@ class Memories(ApiView):
         found = paging.in_order(LongTermMemory.objects.select_related("container", "subject"), page)
         return Response({"items": rendering.explained(found, subject, now=self.now), "next": page.next})
 
-    @extend_schema(request=inputs.NewMemory, responses={201: shapes.MemoryDetail})
+    @extend_schema(request=inputs.NewMemory, responses={201: shapes.MemoryDetail, 202: shapes.SetAside})
     def post(self, request: Request, cid: str) -> Response:
         """Store a long-term memory, with an entry in its history. One with the same `id` of the same user is a conflict.
 
@@ -104,9 +104,13 @@ class Memories(ApiView):
         return Done(202 if added.pk is None else 201, str(added.uid))
 
     def _show(self, request: Request, container: Container, uid: str) -> dict[str, Any]:
-        if Returned.objects.filter(container=container, uid=uid, outcome=Outcome.QUARANTINED).exists():
-            return {"uid": uid, "status": "set_aside"}
-        return shown(reachable(request, container), UUID(uid), self)
+        return set_aside(container, uid) or shown(reachable(request, container), UUID(uid), self)
+
+
+def set_aside(container: Container, uid: str) -> dict[str, Any] | None:
+    """Return what is said of something that waits for a person, because it was erased before."""
+    waits = Returned.objects.filter(container=container, uid=uid, outcome=Outcome.QUARANTINED).exists()
+    return {"uid": uid, "status": "set_aside"} if waits else None
 
 
 def shown(rows: QuerySet[LongTermMemory], uid: UUID, view: ApiView) -> dict[str, Any]:
@@ -210,9 +214,12 @@ class HistoryEntries(ApiView):
 class NewHistory(HistoryEntries):
     scopes = {"POST": Scope.MEMORY_WRITE}
 
-    @extend_schema(request=inputs.NewHistory, responses={201: shapes.History})
+    @extend_schema(request=inputs.NewHistory, responses={201: shapes.History, 202: shapes.SetAside})
     def post(self, request: Request, cid: str) -> Response:
-        """Add an entry to the history of a memory, as another system saw it change. It need not be here, so its uid is taken as it is."""
+        """Add an entry to the history of a memory, as another system saw it change. It need not be here, so its uid is taken as it is.
+
+        202: it is about something that was erased before, and waits for a person to release it.
+        """
         container, given = container_of(request, cid), valid(inputs.NewHistory, request.data)
 
         def act() -> Done:
@@ -221,10 +228,13 @@ class NewHistory(HistoryEntries):
                 uid=uuid.uuid4(), actor=principal.actor, owner=principal.name, **{"user_id": None, "created_at": self.now, **given}
             )
             check(item)
-            ingest.write(container, [item], actor=principal.actor, now=self.now)
-            return Done(201, str(item.uid))
+            written = ingest.write(container, [item], actor=principal.actor, now=self.now)
+            return Done(202 if item.uid in written.aside else 201, str(item.uid))
 
-        return answer_once(request, act, lambda uid: rendering.history(self._entries(request, container).get(uid=UUID(uid))), now=self.now)
+        def show(uid: str) -> dict[str, Any]:
+            return set_aside(container, uid) or rendering.history(self._entries(request, container).get(uid=UUID(uid)))
+
+        return answer_once(request, act, show, now=self.now)
 
 
 class Recall(ApiView):

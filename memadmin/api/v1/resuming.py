@@ -13,9 +13,10 @@ from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.roles import roles_with
 from memadmin.access.scopes import Scope
-from memadmin.api.v1.base import ApiView, check_all_access, principal_of
+from memadmin.api.v1.base import ApiView, check_all_access, principal_of, valid
 from memadmin.api.v1.erasing import ErasureRequestShape, found_of, shown
-from memadmin.api.v1.idempotency import Done, answer_once
+from memadmin.api.v1.idempotency import Done, NotedRefusal, answer_once
+from memadmin.api.v1.inputs import Nothing
 from memadmin.api.v1.problems import Conflict
 from memadmin.erasure.execution import resuming
 from memadmin.erasure.moves import Refusal
@@ -24,7 +25,7 @@ from memadmin.erasure.moves import Refusal
 class ErasureGoOn(ApiView):
     scopes = {"POST": Scope.ERASURE_RESUME}
 
-    @extend_schema(request=None, responses={202: ErasureRequestShape})
+    @extend_schema(request=Nothing, responses={202: ErasureRequestShape})
     def post(self, request: Request, number: int) -> Response:
         """Let an erasure go on that stalled with an error, or of which a verification found something left. Needs all access.
 
@@ -33,13 +34,14 @@ class ErasureGoOn(ApiView):
         check_all_access(request)
         actor = principal_of(request).actor
         _check_reviewer(actor)
+        valid(Nothing, request.data)
         found = found_of(request, number)
 
         def act() -> Done:
             try:
                 resuming.go_on(found, actor=actor, now=self.now)
             except Refusal as refusal:
-                raise Conflict(str(refusal), code=refusal.code) from None
+                raise NotedRefusal(Conflict(str(refusal), code=refusal.code)) from None
             return Done(202, str(number))
 
         return answer_once(request, act, lambda _: shown(found_of(request, number)), now=self.now)

@@ -101,6 +101,13 @@ class MemoryDetail(Memory):
     sources = SourceShape(many=True)
 
 
+class SetAside(serializers.Serializer[Any]):
+    """Something of what was erased has come again, and waits for a person to let it in. `status`: set_aside."""
+
+    uid = serializers.UUIDField()
+    status = serializers.CharField()
+
+
 class ListedMemory(Memory):
     explanation = Explanation()
 

@@ -7,6 +7,9 @@ import pytest
 from django.utils import timezone
 
 from memadmin.access.scopes import Scope
+from memadmin.api.models import KeyedCall
+from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditEntry, Outcome
 from memadmin.erasure.access_exports import handing
 from memadmin.erasure.models import AccessExport, ErasureRequest, Kind
 from memadmin.jobs.models import Job
@@ -67,3 +70,29 @@ def test_a_program_needs_the_scope_and_all_access(now: datetime):
     assert api_of(scopes=[Scope.ERASURE_INTAKE], all_access=True).post(path_of(request), {}).status_code == 403
     assert api_of(scopes=[Scope.ERASURE_EXPORT]).post(path_of(request), {}).status_code == 403
     assert not AccessExport.objects.exists()
+
+
+def test_with_a_key_it_is_made_once(now: datetime):
+    request, api = in_review(now), api_of(all_access=True)
+
+    answers = [api.post(path_of(request), {}, **{"Idempotency-Key": "k1"}) for _ in range(2)]
+
+    assert [answer.status_code for answer in answers] == [202, 202]
+    assert answers[0].content == answers[1].content
+    assert AccessExport.objects.count() == 1
+
+
+@pytest.mark.parametrize("headers", [{}, {"Idempotency-Key": "k1"}])
+def test_a_refusal_is_in_the_log_with_a_key_and_without(now: datetime, headers: dict[str, str]):
+    store(make_container(), a_memory())
+    request = opened(kind=Kind.ACCESS, now=now)
+
+    answer = api_of(all_access=True).post(path_of(request), {}, **headers)
+
+    assert answer.status_code == 422
+    assert AuditEntry.objects.get(action=Action.ACCESS_EXPORT_STARTED).outcome == Outcome.REFUSED
+    assert not KeyedCall.objects.exists()
+
+
+def test_fields_that_nobody_knows_are_refused(now: datetime):
+    assert api_of(all_access=True).post(path_of(in_review(now)), {"link": True}).status_code == 400

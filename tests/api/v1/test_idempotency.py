@@ -1,11 +1,14 @@
+import inspect
 import threading
+import uuid
 
 import pytest
 import time_machine
 from django.db import connection
 
 from memadmin.api.models import KeyedCall
-from memadmin.store.models import LongTermMemory, Pin
+from memadmin.api.v1 import urls
+from memadmin.store.models import HistoryEntry, LongTermMemory, Pin
 from tests.api.v1.calls import caller_of, problem, said
 from tests.factories import a_pin, make_container, make_memory
 from tests.runs import a_policy, governed
@@ -114,3 +117,35 @@ def test_a_deletion_and_an_unpinning_with_a_key_are_answered_the_same_again():
 
     assert (unpinned, deleted) == ([200, 200], [204, 204])
     assert api.call("DELETE", one).status_code == 404
+
+
+@pytest.mark.django_db
+def test_what_has_gone_since_is_not_there_when_its_write_is_sent_again(api, container):
+    root = caller_of("root", all_access=True)
+    seen = {"memory_uid": str(uuid.uuid4()), "action": "ADD", "after": {"memory": "x"}}
+    hook = {"url": "https://hooks.example.org/x", "events": ["run.finished"]}
+    said(api.post(f"{ONE}/history", seen, Idempotency_Key="h"), 201)
+    subscription = said(root.post("/webhooks", hook, Idempotency_Key="w"), 201)
+    HistoryEntry.objects.all()._raw_delete(connection.alias)
+    root.call("DELETE", f"/webhooks/{subscription['uid']}")
+
+    again = [api.post(f"{ONE}/history", seen, Idempotency_Key="h"), root.post("/webhooks", hook, Idempotency_Key="w")]
+
+    assert [problem(answer)[:2] for answer in again] == [(404, "not_found")] * 2
+
+
+def test_every_write_that_is_said_to_take_a_key_does():
+    described = [
+        (pattern, method)
+        for pattern in urls.urlpatterns
+        for method in {"POST", "PUT", "PATCH", "DELETE"} & pattern.callback.scopes.keys()
+        if pattern.callback.cls.answers_once and pattern.callback.cls.schema
+    ]
+
+    deaf = [
+        str(each.pattern)
+        for each, method in described
+        if "answer_once(" not in inspect.getsource(getattr(each.callback.cls, method.lower()))
+    ]
+
+    assert (len(described) > 15, deaf) == (True, [])

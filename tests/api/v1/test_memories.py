@@ -6,9 +6,10 @@ from memadmin.access.scopes import Scope
 from memadmin.api.v1 import memories
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, AuditPayload
-from memadmin.store import configuration, pinning
+from memadmin.store import configuration, pinning, suppression
 from memadmin.store.intake import Source
-from memadmin.store.models import HistoryEntry, ItemType, LongTermMemory, Pin
+from memadmin.store.models import HistoryEntry, ItemType, LongTermMemory, Mode, Pin
+from memadmin.store.suppression import Terms
 from tests.api.v1.calls import caller_of, problem, said
 from tests.factories import ACTOR, NOON, a_memory, a_pin, days, make_container, make_memory, store, subject_of
 from tests.runs import a_policy, governed
@@ -312,3 +313,21 @@ def test_a_memory_names_what_it_was_made_of(api, container):
     memory = make_memory(container, owner="ana", sources=(Source(item_type=ItemType.WORKING, uid=source),))
 
     assert said(api.get(f"{ONE}/memories/{memory.uid}"))["sources"] == [{"type": "working", "uid": str(source)}]
+
+
+def test_what_was_erased_and_waits_for_a_person_is_said_to_be_set_aside(api, container, settings, tmp_path):
+    settings.SUPPRESSION_KEYS = str(tmp_path / "keys.json")
+    terms = {"terms": Terms(mode=Mode.QUARANTINE), "request_ref": "erasure/1", "actor": ACTOR, "now": NOON}
+    suppression.suppress_users(["bob"], container=container, **terms)
+    fact = {"user_id": "bob", "text": "likes tea"}
+    change = {"user_id": "bob", "memory_uid": str(uuid4()), "action": "ADD", "after": {"memory": "x"}}
+
+    found = [
+        said(api.post(f"{ONE}/{path}", body, **key), 202)
+        for path, body in (("memories", fact), ("history", change))
+        for key in ({}, {"Idempotency_Key": path}, {"Idempotency_Key": path})
+    ]
+
+    assert [one["status"] for one in found] == ["set_aside"] * 6
+    assert not LongTermMemory.objects.exists()
+    assert not HistoryEntry.objects.exists()
