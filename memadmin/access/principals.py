@@ -34,7 +34,12 @@ class Principal:
     @property
     def sees_everything(self) -> bool:
         """True where no container and no writer is hidden from the bearer."""
-        return self.all_access and self.containers is None and not self.tenancy and self.tenant is None
+        return self.reaches_all and not self.tenancy
+
+    @property
+    def reaches_all(self) -> bool:
+        """True for a token of the whole installation: it names no container and, in this request, no tenant."""
+        return self.all_access and self.containers is None and self.tenant is None
 
     def has(self, scope: Scope) -> bool:
         return scope in self.scopes

@@ -68,7 +68,8 @@ def dry_run_all(call: Call) -> dict[str, Any]:
 @endpoint(Scope.RETENTION_RUN)
 def execute(call: Call) -> dict[str, Any]:
     check_enabled(call.principal)
-    if not call.principal.all_access or call.principal.containers is not None:
+    principal = call.principal
+    if not principal.all_access or principal.containers is not None or (principal.tenant is not None and not principal.tenancy):
         raise forbidden(ADMINISTRATORS_ONLY)
     if call.document is not None:
         raise bad_argument(BODY)

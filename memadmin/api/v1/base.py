@@ -138,6 +138,13 @@ def check_all_access(request: Request) -> None:
         raise exceptions.PermissionDenied("This shows what all writers have stored, so it needs a token with all access.")
 
 
+def check_reaches_all(request: Request) -> None:
+    if not principal_of(request).reaches_all:
+        raise exceptions.PermissionDenied(
+            "This is about the whole installation, so it needs a token with all access to all containers, and of no tenant."
+        )
+
+
 def valid(shape: type[Serializer[Any]], given: object) -> dict[str, Any]:
     """Return the checked input. Raises ValidationError."""
     serializer = shape(data=given)

@@ -21,6 +21,13 @@ class NdJson(BaseRenderer):
         return json.dumps(data, default=str).encode() + b"\n"
 
 
+class Csv(NdJson):
+    """The same, for a table."""
+
+    media_type = "text/csv"
+    format = "csv"
+
+
 class Unread(BaseParser):
     """Leaves the body to the view."""
 

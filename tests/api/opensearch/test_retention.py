@@ -234,7 +234,8 @@ def test_i18_only_for_all_access_to_everything_and_without_a_body(api):
     switch_on()
     reason = "Only administrators (all_access) may trigger the memory retention job on demand."
 
-    for token in (api_of("ana"), api_of("ana", all_access=True, containers=[make_container()])):
+    of_a_tenant = api_of("ana", all_access=True, tenant="acme")
+    for token in (api_of("ana"), api_of("ana", all_access=True, containers=[make_container()]), of_a_tenant):
         assert reason_of(token.post("/_retention/_execute")) == (403, "status_exception", reason)
     assert reason_of(api.post("/_retention/_execute", {}))[:2] == (400, "illegal_argument_exception")
     assert not Job.objects.exists()

@@ -10,7 +10,8 @@ from memadmin.access.scopes import Scope
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
-from tests.factories import NOON, days
+from memadmin.store import configuration
+from tests.factories import NOON, days, make_container
 from tests.tokens import ApiClient, api_of
 
 pytestmark = pytest.mark.django_db
@@ -134,3 +135,28 @@ def _record(entry: AuditEntry) -> dict:
     return {name: getattr(entry, name) for name in ("stream", "seq", "at", "actor", "action", "outcome", "target")} | dict.fromkeys(
         ("request_id", "reason_code", "payload_digest", "row_hash"), ""
     )
+
+
+@pytest.mark.parametrize("where", [URL, f"{URL}/export"])
+def test_a_token_of_some_containers_or_of_a_tenant_does_not_see_what_others_did(where):
+    act()
+    listed = api_of(all_access=True, scopes=[Scope.AUDIT_READ], containers=[make_container("ours")])
+    bound = api_of(all_access=True, scopes=[Scope.AUDIT_READ], tenant="acme")
+
+    assert [each.get(where).status_code for each in (listed, bound)] == [403, 403]
+
+
+def test_under_a_tenants_name_nobody_sees_the_log_of_all(api):
+    configuration.change("multi_tenancy_enabled", True, actor="person/1", now=NOON)
+
+    assert api.get(URL, **{"x-tenant-id": "acme"}).status_code == 403
+    assert api.get(URL).status_code == 200
+
+
+@pytest.mark.parametrize("wanted", ["text/csv", "application/x-ndjson", "*/*"])
+def test_a_client_may_name_the_form_that_it_takes(api, wanted):
+    act()
+
+    answer = api.get(f"{URL}/export?form=csv", Accept=wanted)
+
+    assert (answer.status_code, answer.headers["Content-Type"]) == (200, "text/csv")

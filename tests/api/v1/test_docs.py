@@ -8,7 +8,10 @@ from string import Template
 import pytest
 from django.conf import settings
 
+from memadmin.api.v1 import urls
 from tests.api.v1.calls import caller_of
+from tests.factories import make_memory
+from tests.runs import a_policy, governed, preview
 
 PAGE = (settings.BASE_DIR / "docs" / "api.md").read_text("utf8")
 BLOCKS = re.findall(r"^```(sh|json)\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
@@ -67,3 +70,31 @@ def test_the_examples_answer_what_the_page_shows():
 
     assert ran == 17
     assert answers[-1]["type"] == "end"
+
+
+def table():
+    """Return what the page lists: method and path, scope, and whether all access is needed."""
+    found = set()
+    for methods, path, scope, whole in re.findall(r"^\| (.*?)(/\S*)` \| `(\S+)` \| *(yes)? *\|$", PAGE, re.MULTILINE):
+        found |= {(method, path, scope, bool(whole)) for method in re.findall(r"[A-Z]+", methods)}
+    return found
+
+
+def addresses():
+    for pattern in urls.urlpatterns:
+        if pattern.callback.cls.schema:
+            path = re.sub(r"<\w+:(\w+)>", r"{\1}", str(pattern.pattern)).removeprefix("api/v1").replace("{cid}", "{container}")
+            yield from ((method, path, scope.value) for method, scope in pattern.callback.scopes.items())
+
+
+@pytest.mark.django_db
+def test_the_page_lists_every_address_with_its_scope_and_who_needs_all_access():
+    container = governed(a_policy(relevance={"max_records": 1}), external_id="c1", owner={"name": "ana"})
+    memory, run, some = make_memory(container, owner="ana"), preview(container), caller_of("ana")
+
+    def needs_all_access(method, path):
+        number = run.number if path.startswith("/runs") else 1
+        answer = some.call(method, Template(path.replace("{", "${")).substitute(container="c1", uid=memory.uid, number=number), {})
+        return answer.status_code == 403
+
+    assert table() == {(method, path, scope, needs_all_access(method, path)) for method, path, scope in addresses()}

@@ -177,3 +177,22 @@ def test_a_person_can_be_restricted_on_receipt():
 
     assert answer.status_code == 201
     assert LongTermMemory.objects.get().restricted
+
+
+def test_a_request_about_a_user_whom_nobody_knows_is_followed_by_who_opened_it():
+    make_container("theirs")
+    own, other = (api_of(all_access=True, containers=[make_container(name)]) for name in ("a", "b"))
+
+    number = json.loads(own.post(PATH, {"user_id": "nobody"}).content)["number"]
+
+    assert [api.get(f"{PATH}/{number}").status_code for api in (own, api_of(all_access=True), other)] == [200, 200, 404]
+
+
+def test_a_refused_going_on_is_in_the_log_also_with_a_key():
+    store(make_container(), a_memory())
+    request = opened()
+
+    answer = a_token_made_by(officer()).post(f"{PATH}/{request.number}/go-on", {}, **{"Idempotency-Key": "k1"})
+
+    assert answer.status_code == 409
+    assert AuditEntry.objects.filter(action="erasure.goes_on", outcome="refused").count() == 1
