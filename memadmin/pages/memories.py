@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
@@ -18,7 +18,9 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_safe
 
+from memadmin.access.models import Person
 from memadmin.access.rights import Right
+from memadmin.pages.copies import copies_of, sessions_of_messages
 from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import SearchField
@@ -26,7 +28,7 @@ from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.standing import Standing, standing_of
 from memadmin.store.listing import MemoryFilter, Sort, State, keyed, memories_of
-from memadmin.store.models import ItemType, LongTermMemory, Provenance, Session, WorkingMemory
+from memadmin.store.models import Archived, ItemType, LongTermMemory, Provenance, Session, Subject, WorkingMemory
 from memadmin.store.querysets import LongTermQuerySet
 
 Row = dict[str, Any]  # a memory as the list shows it: plain values, which a template reads several times faster than a model's
@@ -104,6 +106,7 @@ def user_memories(request: PersonRequest, uid: UUID) -> HttpResponse:
     rows = memories_of(standing.subject, wanted.filter, standing.rule, now=wanted.now)
     rows = rows.none() if wanted.days.errors else rows
     page = slice_of(request, keyed(rows, wanted.sort, standing.rule, now=wanted.now), key="key", descending=wanted.down)
+    rows_to_show = table_rows(standing, now=wanted.now, may_read=may_read)
     total = rows.count() if wanted.filter.narrows or wanted.days.errors else standing.subject.long_term
     context = {
         "standing": standing,
@@ -114,7 +117,7 @@ def user_memories(request: PersonRequest, uid: UUID) -> HttpResponse:
         "at": int(wanted.now.timestamp()),
         "may_read": may_read,
         "may_pin": request.user.may(Right.MEMORY_PIN),
-        "memories": listed(in_order(table_rows(standing, now=wanted.now, may_read=may_read), page), standing, now=wanted.now),
+        "memories": listed(in_order(rows_to_show, page), standing, person=request.user, now=wanted.now),
         "paging": paging(request, page, total=total, noun="memories", at=str(int(wanted.now.timestamp()))),
         "now": wanted.now,
         "tab": "memories",
@@ -156,17 +159,28 @@ def _first_source(item_type: ItemType) -> Subquery:
     return Subquery(links.order_by("id").values("source_uid")[:1])
 
 
-def listed(rows: Iterable[Row], standing: Standing, *, now: datetime) -> list[Row]:
-    """Add to each row what the table marks it with."""
+def listed(rows: Iterable[Row], standing: Standing, *, person: Person, now: datetime) -> list[Row]:
+    """Add to each row what the table marks it with, and the copy of the session it came from where that lies in the archive."""
+    rows = list(rows)
+    archived = _archived_sources(person, standing.subject, rows)
     return [
         {
             **row,
+            "source_copy": archived.get(row["source_session"]) or archived.get(row["source_message"]),
             "uid": mark_safe(str(row["uid"])),
             "marks": marks_of(row, standing, now=now),
             "noted": metadata_line(row.get("metadata_text", "")),
         }
         for row in rows
     ]
+
+
+def _archived_sources(person: Person, subject: Subject, rows: Sequence[Row]) -> dict[UUID, Archived]:
+    lost = [row for row in rows if row["source_name"] is None]
+    if not lost or not subject.archived:
+        return {}
+    messages = {row["source_message"] for row in lost if row["source_message"] and not row["source_session"]}
+    return {**sessions_of_messages(person, subject.pk, messages), **copies_of(person, [row["source_session"] for row in lost])}
 
 
 def metadata_line(stored: str) -> str:

@@ -16,7 +16,8 @@ from django_htmx.http import trigger_client_event
 
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
-from memadmin.access.visibility import visible_archive, visible_history, visible_memories, visible_sessions, visible_working
+from memadmin.access.visibility import visible_history, visible_memories, visible_sessions, visible_working
+from memadmin.pages.copies import copies_of, sessions_of_messages
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import PinForm
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, toast, wants_part
@@ -24,7 +25,7 @@ from memadmin.pages.memories import listed, table_rows
 from memadmin.pages.outlook import although_past, limits_passed, outlook_of
 from memadmin.pages.standing import standing_of
 from memadmin.store import pinning
-from memadmin.store.models import LongTermMemory, Pin, Provenance
+from memadmin.store.models import ItemType, LongTermMemory, Pin, Provenance
 from memadmin.store.text import clean
 
 HISTORY_SHOWN = 50
@@ -128,7 +129,7 @@ def _row(request: PersonRequest, memory: LongTermMemory, *, now: datetime) -> Ht
     standing = standing_of(request.user, memory.subject.uid)
     may_read = request.user.may(Right.MEMORY_READ_TEXT)
     rows = table_rows(standing, now=now, may_read=may_read).filter(pk=memory.pk)
-    (row,) = listed(rows, standing, now=now)
+    (row,) = listed(rows, standing, person=request.user, now=now)
     context = {"memory": row, "may_read": may_read, "may_pin": request.user.may(Right.MEMORY_PIN), "now": now, "standing": standing}
     return render_page(request, "memories/row.html", "memories/_row.html", context)
 
@@ -168,9 +169,13 @@ def sources_of(request: PersonRequest, memory: LongTermMemory) -> list[dict[str,
     working = {row.uid: row for row in visible_working(request.user).with_uids(uids).select_related("session")}
     memories = {row.uid: row for row in visible_memories(request.user).with_uids(uids)}
     found = {**sessions, **working, **memories}
-    gone = [uid for uid in uids if uid not in found]
-    copies = {copy.uid: copy for copy in visible_archive(request.user).filter(subject=memory.subject_id, uid__in=gone).defer("payload")}
-    return [{"link": link, "item": found.get(link.source_uid), "copy": copies.get(link.source_uid)} for link in links]
+    copies = copies_of(request.user, [uid for uid in uids if uid not in found])
+    messages = {link.source_uid for link in links if link.source_type == ItemType.WORKING} - found.keys()
+    went_with = sessions_of_messages(request.user, memory.subject_id, messages)
+    return [
+        {"link": link, **{name: rows.get(link.source_uid) for name, rows in (("item", found), ("copy", copies), ("went_with", went_with))}}
+        for link in links
+    ]
 
 
 def _details(memory: LongTermMemory) -> list[tuple[str, str]]:

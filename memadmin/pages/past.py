@@ -18,6 +18,7 @@ from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_archive, visible_memories, visible_sessions
 from memadmin.lifecycle import comeback, restoring
 from memadmin.pages import restores
+from memadmin.pages.copies import copies_of
 from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
@@ -42,6 +43,7 @@ def user_history(request: PersonRequest, uid: UUID) -> HttpResponse:
         "standing": standing,
         "subject": standing.subject,
         "entries": shown,
+        "copies": copies_of(request.user, named),
         "present": set(LongTermMemory.objects.with_uids(named).values_list("uid", flat=True)),
         "names": names_of(entry.actor for entry in shown),
         "paging": paging(request, page, total=standing.subject.history, noun="changes"),

@@ -16,19 +16,18 @@ BEGINNING = 400  # characters
 
 
 def shown_victims(victims: Sequence[RunVictim], *, may_read: bool) -> list[dict[str, Any]]:
-    """Return rows of victim, user, item (None when it has gone) and text (None where it may not be read)."""
+    """Return rows of victim, user, item (None when it has gone), its copy in the archive, and text (None where it may not be read)."""
     users = Subject.objects.in_bulk([victim.subject_id for victim in victims])
     memories = _rows(LongTermMemory, victims, ItemKind.LONG_TERM, may_read=may_read)
     sessions = _rows(Session, victims, ItemKind.SESSION, may_read=may_read)
     working = _rows(WorkingMemory, victims, ItemKind.WORKING, may_read=may_read)
-    gone = _texts_of_the_gone(victims, {*memories, *sessions, *working}) if may_read else {}
+    copies = _copies_of_the_gone(victims, {*memories, *sessions, *working}, may_read=may_read)
     rows = []
     for victim in victims:
         item = memories.get(victim.item_uid) or sessions.get(victim.item_uid) or working.get(victim.item_uid)
-        text = _text(item) if may_read and item else gone.get(victim.item_uid)
-        rows.append(
-            {"victim": victim, "user": users.get(victim.subject_id), "item": item, "text": text, "kind": ItemKind(victim.item_kind)}
-        )
+        copy, user = copies.get(victim.item_uid), users.get(victim.subject_id)
+        text = (_text(item) if item else copy and _text_of(copy)) if may_read else None
+        rows.append({"victim": victim, "user": user, "item": item, "copy": copy, "text": text, "kind": ItemKind(victim.item_kind)})
     return rows
 
 
@@ -49,8 +48,13 @@ def _text(item: LongTermMemory | Session | WorkingMemory) -> str:
     return item.summary or item.external_id or "" if isinstance(item, Session) else str(vars(item)["beginning"])
 
 
-def _texts_of_the_gone(victims: Sequence[RunVictim], present: set[Any]) -> dict[Any, str]:
-    """Read the texts of what has been evicted from the archive, for as long as it is there."""
+def _copies_of_the_gone(victims: Sequence[RunVictim], present: set[Any], *, may_read: bool) -> dict[Any, Archived]:
+    """Return what lies in the archive of those that have been evicted, for as long as it is there."""
     uids = [victim.item_uid for victim in victims if victim.item_uid not in present]
-    copies = Archived.objects.filter(uid__in=uids) if uids else []
-    return {copy.uid: str(row.get("text") or row.get("summary") or "") for copy in copies if (row := unpack(copy.payload)["row"])}
+    copies = Archived.objects.filter(uid__in=uids)
+    return {copy.uid: copy for copy in (copies if may_read else copies.defer("payload"))} if uids else {}
+
+
+def _text_of(copy: Archived) -> str:
+    row = unpack(copy.payload)["row"]
+    return str(row.get("text") or row.get("summary") or row.get("external_id") or "")

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any
@@ -55,6 +55,17 @@ def unpack(payload: bytes | memoryview) -> dict[str, Any]:
     packed = bytes(payload)
     body: dict[str, Any] = json.loads(packed if packed.startswith(b"{") else zlib.decompress(packed))
     return body
+
+
+def holding_messages(sessions: Iterable[Archived], uids: Collection[UUID]) -> dict[UUID, Archived]:
+    """Return by uid which copy of a session holds which of the working memories. Reads no further once all are found."""
+    found: dict[UUID, Archived] = {}
+    for copy in sessions:
+        inside = {UUID(memory["uid"]) for memory in unpack(copy.payload)["working"]}
+        found |= dict.fromkeys(inside.intersection(uids) - found.keys(), copy)
+        if len(found) == len(uids):
+            break
+    return found
 
 
 def packed_sql(model: type[models.Model], alias: str) -> str:
