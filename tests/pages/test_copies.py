@@ -38,7 +38,7 @@ def said(container):
 
 def text_of(response):
     assert response.status_code == 200
-    return html.unescape(response.content.decode())
+    return " ".join(html.unescape(response.content.decode()).split())
 
 
 def way_to(copy):
