@@ -188,6 +188,12 @@ def test_every_setting_is_explained():
     assert [name for name in [*_environment_variables(), *configuration.REGISTRY] if f"`{name}`" not in page] == []
 
 
+def test_no_setting_is_explained_twice():
+    rows = re.findall(r"^\| `(\w+)`", (sources.ROOT / "docs" / "settings.md").read_text("utf8"), re.MULTILINE)
+
+    assert sorted(rows) == sorted(set(rows))
+
+
 def test_no_text_has_the_marks_of_a_merge_left_in_it():
     texts = [path for pattern in ("*.md", "docs/*.md", "templates/**/*.html", "static/*.*") for path in sources.ROOT.glob(pattern)]
 

@@ -4,10 +4,12 @@ from datetime import UTC, datetime
 
 import pytest
 import time_machine
+from django.utils import timezone
 
 from memadmin.jobs.models import Job
+from memadmin.jobs.runner import run_inline
 from memadmin.store import appending, ingest
-from memadmin.store.models import Session, WorkingMemory
+from memadmin.store.models import LongTermMemory, Session, WorkingMemory
 from tests.bots import BASIC, SAID, add, create, session, working
 from tests.factories import NOON, days, subject_of
 from tests.tokens import api_of, reason_of
@@ -149,12 +151,19 @@ def test_c21_a_container_without_sessions_stores_the_payload_alone(api):
     assert not Session.objects.exists()
 
 
-def test_c22_a_strategy_that_does_not_fit_is_passed_over(api, settings):
-    settings.LLM_URL = "http://127.0.0.1:9/v1"
+@pytest.mark.parametrize(
+    "strategy", [{"namespace": ["user_id"], "enabled": False}, {"namespace": ["user_id", "team_id"]}], ids=["switched off", "no such key"]
+)
+def test_c22_a_strategy_that_does_not_fit_is_passed_over(api, settings, strategy):
+    settings.LLM_URL = "http://127.0.0.1:9/v1"  # nobody is there: an attempt to ask would fail
     models = {"llm_id": "m", "embedding_model_type": "SPARSE_ENCODING", "embedding_model_id": "e"}
-    cid = create(api, **models, strategies=[{"type": "SEMANTIC", "namespace": ["team_id"], "enabled": False}])
+    cid = create(api, **models, strategies=[{"type": "SEMANTIC", **strategy}])
 
     assert add(api, cid, infer=True)["working_memory_id"]
+    job = run_inline(Job.objects.get(kind="infer"), now=timezone.now())
+
+    assert (job.state, job.error_code) == ("done", "")
+    assert not LongTermMemory.objects.exists()
 
 
 def test_inference_without_an_endpoint_is_refused_and_nothing_is_stored(api):

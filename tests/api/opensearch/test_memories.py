@@ -153,7 +153,13 @@ def test_d16_while_retention_is_off_nothing_is_said_of_pins(api, cid, pinned):
 def test_d17_a_working_memory_cannot_be_pinned(api, cid):
     switch_on()
 
-    assert reason_of(api.put(working(api, cid), {"pinned": True}))[0] == 400
+    path, reason = (
+        working(api, cid),
+        "pinned field is not supported for working memory type. To preserve a conversation, pin the session instead.",
+    )
+
+    assert reason_of(api.put(path, {"pinned": True})) == (400, "illegal_argument_exception", reason)
+    assert api.get(path).status_code == 200
 
 
 def test_d18_a_long_term_memory_can_be_pinned(api, cid):

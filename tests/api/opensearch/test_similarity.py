@@ -184,3 +184,11 @@ def test_a_weight_without_end_is_out_of_range(api: ApiClient, model: ModelServer
     answer = api.post(HYBRID, {"query": "tea", "bm25_weight": 10**400})
 
     assert "must be between 0.0 and 1.0" in reason_of(answer)[2]
+
+
+def test_d38_weights_that_add_up_are_answered(api: ApiClient, model: ModelServer) -> None:
+    learned()
+
+    found = hits(api.post(HYBRID, {"query": "green tea", "bm25_weight": 0.3, "neural_weight": 0.7}))
+
+    assert found[0]["_source"]["memory"] == "drinks green tea"
