@@ -23,6 +23,7 @@ VERBS_WITHOUT = {
     "memadmin.lifecycle.approval.may_decide": "reads who may decide",
     "memadmin.lifecycle.causes.person_behind": "reads who is behind a change",
     "memadmin.erasure.intake.note": "part of a verb: keeps its words apart from the request; the verb appends",
+    "memadmin.erasure.correction_checks.ask": "queues a look at what was corrected, which appends what it found",
     "memadmin.erasure.drills.guarding.check_approver": "reads who approves a drill",
     "memadmin.erasure.drills.guarding.is_about": "reads what a drill is about",
     "memadmin.erasure.drills.names.is_drill_actor": "reads who acts",

@@ -144,13 +144,28 @@ class Action(models.TextChoices):
     ERASURE_DRILL_ENDED = "erasure.drill_ended", "A drill passed, or failed"
     ERASURE_RESIDUE_FOUND = "erasure.residue_found", "A verification found something left, or something gone that was to stay"
     ERASURE_COMPLETED = "erasure.completed", "An erasure is complete: verified, certified, and the names in its papers purged"
-    ERASURE_CLOSED = "erasure.closed", "A complete erasure was closed: the backups from before have ended, and who had copies was told"
+    ERASURE_CLOSED = (
+        "erasure.closed",
+        "A complete request was closed: the backups from before an erasure, or what its answer began, have ended; who had copies was told",
+    )
     ERASURE_RECHECKED = "erasure.rechecked", "What was erased was looked for again, and nothing was there"
     ERASURE_FOUND_AGAIN = "erasure.found_again", "ALARM: something that was erased was found again"
     ERASURE_FINDING_SETTLED = "erasure.finding_settled", "Somebody said what a finding was, and what was done about it"
     ERASURE_FORGOTTEN = "erasure.forgotten", "The last digests by which a closed erasure knew whom it was about are gone; counts stay"
     ERASURE_ITEM_CORRECTED = "erasure.item_corrected", "An item was corrected for a request of a person"
     ERASURE_ANSWERED = "erasure.answered", "A request that erases nothing was answered"
+    ERASURE_CORRECTIONS_CHECKED = (
+        "erasure.corrections_checked",
+        "The words that were corrected for a request were looked for everywhere; failed where they still stand",
+    )
+    ERASURE_WORDS_TAKEN_OUT = (
+        "erasure.words_taken_out",
+        "Words that were corrected for a request were taken out of a copy that still had them",
+    )
+    ERASURE_RESTRICTION_LIFTED = (
+        "erasure.restriction_lifted",
+        "The restriction that a request brought was lifted, after the person was told",
+    )
     ERASURE_PAPERS_PURGED = (
         "erasure.papers_purged",
         "Names, notes and letters of a request that erased nothing were purged, some time after its end",

@@ -27,6 +27,7 @@ KEEP_CODES = {
     "others_rights": "it belongs to somebody else, whose rights weigh more",
     "not_about_them": "it is not about this person: a word, a namesake",
 }
+NOT_ASKED = (Answer.UNREACHABLE, Answer.FAILED)
 UNLINK_CODES = {"other_sources": "other sources say the same"}
 # The right of access knows other limits than the right to erasure: what must be kept is given all the same.
 WITHHELD_FROM_ACCESS = {
@@ -133,14 +134,14 @@ def submit(request: ErasureRequest, *, actor: str, now: datetime) -> None:
 
 def what_is_missing(request: ErasureRequest, manifest: Manifest) -> list[str]:
     """Return, in sentences, what keeps the manifest from being frozen."""
-    return missing_of(request, manifest, undecided=request.subjects.filter(ticked=None).exists())
+    not_asked = manifest.answers.filter(answer__in=NOT_ASKED).exists()
+    return missing_of(request, manifest, undecided=request.subjects.filter(ticked=None).exists(), not_asked=not_asked)
 
 
-def missing_of(request: ErasureRequest, manifest: Manifest, *, undecided: bool) -> list[str]:
-    """The same, for who knows already whether a look-alike waits to be ticked."""
+def missing_of(request: ErasureRequest, manifest: Manifest, *, undecided: bool, not_asked: bool) -> list[str]:
+    """The same, for who knows already whether a look-alike waits to be ticked, and whether a place could not be asked."""
     if not Kind(request.kind).erases:
         return [f"A request to {Kind(request.kind).label} is answered, not approved."]
-    not_asked = manifest.answers.filter(answer__in=[Answer.UNREACHABLE, Answer.FAILED]).exists()
     sentences = {
         "Note first how it is known that the request comes from the person.": request.identity_level is None
         and request.kind != Kind.STORAGE_LIMIT,

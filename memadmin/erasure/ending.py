@@ -4,20 +4,21 @@
     CLOSED      they are confirmed to have ended; the last certificate says so and names the digest of the first
 
 A day that has passed closes nothing by itself: every backup from before has to be confirmed to be gone. When what a closed request
-suppresses has lapsed too, the digests of whom it was about go, and its counts stay.
+suppresses has lapsed too, the digests of whom it was about go, and its counts stay. What requests that erase nothing wait for, says
+`answered`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from memadmin.audit import checkpoints, ledger, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import backups, notices
+from memadmin.erasure import answered, backups, correction_checks
+from memadmin.erasure.answered import Wait
 from memadmin.erasure.backups import Basis, Horizon
 from memadmin.erasure.bars import ERASING
 from memadmin.erasure.certificates.issuing import issue
@@ -36,27 +37,14 @@ LAST = {Level.LIVE: Level.CLOSED, Level.PARTLY: Level.CLOSED_PARTLY}
 ENDS = {*LAST, *LAST.values()}  # the outcomes of erasures that are closed in time; a drill is not
 
 
-@dataclass(frozen=True, slots=True)
-class Wait:
-    """Something that a complete request waits for, in words; `until`: the day on which it ends by itself."""
-
-    code: str
-    text: str
-    until: datetime | None = None
-
-
 def waits_for(request: ErasureRequest, *, now: datetime) -> list[Wait]:
-    """Return what stands between a complete erasure and its end."""
+    """Return what stands between a complete request and its end."""
     if request.completed_at is None:
         return []
-    horizon = backups.horizon_of(request.completed_at) if Kind(request.kind).erases and request.outcome_code in ENDS else None
-    return [*_notices(request), *(_backups(horizon, now=now) if horizon else [])]
-
-
-def _notices(request: ErasureRequest) -> list[Wait]:
-    waiting = notices.open_ones(request).count()
-    noun = "notice" if waiting == 1 else "notices"
-    return [Wait("notices_open", f"{waiting:,} {noun} to recipients: not answered yet.")] if waiting else []
+    if not Kind(request.kind).erases:
+        return answered.waits_for(request)
+    horizon = backups.horizon_of(request.completed_at) if request.outcome_code in ENDS else None
+    return [*answered.open_notices(request), *(_backups(horizon, now=now) if horizon else [])]
 
 
 def _backups(horizon: Horizon, *, now: datetime) -> list[Wait]:
@@ -82,13 +70,21 @@ def complete() -> QuerySet[ErasureRequest]:
 def step(job: JobView, *, now: datetime) -> Step:
     """Close the next request that waits for nothing any more; at the end let go of digests that nobody needs."""
     after = int(job.cursor or 0)
-    request = complete().filter(pk__gt=after).order_by("pk").first()
+    request = (complete() | answered.answered()).filter(pk__gt=after).order_by("pk").first()
     if request is None:
+        correction_checks.ask_again(now=now)
         return Step(finished=True, cursor=after, done=job.done + forget(now=now))
-    closed = not waits_for(request, now=now)
-    if closed:
-        close(request, now=now)
+    closed = _close_if_done(request, now=now)
     return Step(finished=False, cursor=request.pk, done=job.done + closed)
+
+
+def _close_if_done(request: ErasureRequest, *, now: datetime) -> bool:
+    if not Kind(request.kind).erases:
+        return answered.close(request, now=now)
+    if waits_for(request, now=now):
+        return False
+    close(request, now=now)
+    return True
 
 
 def close(request: ErasureRequest, *, now: datetime) -> None:
@@ -114,7 +110,8 @@ def _certified(request: ErasureRequest, *, now: datetime) -> Certificate:
 
 def forget(*, now: datetime) -> int:
     """Take the last digests out of closed requests whose suppressions have lapsed, and return of how many. Counts stay."""
-    closed = ErasureRequest.objects.filter(state=Status.CLOSED)
+    unnamed = Q(kind__in=ERASING) | Q(purged_at__isnull=False)  # while names are there, an erasure finds them by these digests
+    closed = ErasureRequest.objects.filter(unnamed, state=Status.CLOSED)
     known = closed.filter(subjects__in=RequestSubject.objects.exclude(subject_ref="")) | closed.filter(
         items__in=RequestItem.objects.exclude(item_ref="")
     )

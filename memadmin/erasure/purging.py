@@ -1,4 +1,4 @@
-"""The papers of requests that erased nothing: refused, withdrawn, nothing held, answered.
+"""The papers of requests that erased nothing: refused, withdrawn, nothing held, answered and closed.
 
 Names, notes and letters go after a time for proof; what an erasure completed was purged in its last step. The request itself stays, with
 codes and days: that something was asked and how it ended is proof, whom it was about is not.
@@ -30,6 +30,8 @@ TABLES = (
     "erasure_manifestitem",
     "erasure_scopeitem",
     "erasure_line",
+    "erasure_correction",
+    "erasure_wrongleft",
 )
 ERASING = [kind for kind in Kind if kind.erases]
 
@@ -48,7 +50,7 @@ def due(*, now: datetime) -> RequestQuerySet:
     """Return the requests that ended without an erasure, and whose time for proof is over."""
     before = now - timedelta(days=configuration.value("erasure_papers_days"))
     refused = Q(state__in=[Status.REFUSED, Status.CANCELLED, Status.NOTHING_HELD])
-    answered = Q(state__in=[Status.COMPLETED, Status.CLOSED]) & ~Q(kind__in=ERASING)
+    answered = Q(state=Status.CLOSED) & ~Q(kind__in=ERASING)  # until then somebody still has to do something about those it names
     return ErasureRequest.objects.filter(refused | answered, purged_at=None, state_since__lt=before).order_by("pk")
 
 
@@ -59,6 +61,7 @@ def purge(request: ErasureRequest, *, now: datetime) -> None:
     request.subjects.update(user_id=None, subject_id=None, subject_uid=None)
     request.notes.all()._raw_delete(request.notes.db)
     RequestItem.objects.filter(request=request).update(item_uid=None, item_ref="", subject_id=0)
+    request.corrections.all().delete()
     for manifest in request.manifests.all():
         ManifestItem.objects.filter(manifest=manifest)._raw_delete(request.notes.db)
         ScopeItem.objects.filter(manifest=manifest)._raw_delete(request.notes.db)

@@ -1,15 +1,17 @@
-"""Following a request to correct: item by item, by a reviewer, before the request is answered."""
+"""Following a request to correct: item by item, by a reviewer, before the request is answered, and after it where words are left."""
 
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
+from memadmin.erasure import correction_checks
 from memadmin.erasure.execution import physical
 from memadmin.erasure.intake import NotForThisKind, NothingWritten, TooMany, target_of
-from memadmin.erasure.models import ErasureRequest, Kind, Status
+from memadmin.erasure.models import ErasureRequest, Kind, Status, WrongLeft
 from memadmin.erasure.moves import Refusal, touch
 from memadmin.erasure.refusals import audited
 from memadmin.jobs import queue
@@ -17,13 +19,15 @@ from memadmin.jobs.registry import JobView, Step
 from memadmin.store import correcting
 from memadmin.store.correcting import Corrected, Held, Unchanged
 from memadmin.store.editing import Gone
-from memadmin.store.models import LongTermMemory, WorkingMemory
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Session, WorkingMemory
 from memadmin.store.opening import Suppressed
 from memadmin.store.text import clean, says_something
 
 FORGET = "erasure.forget"
 TABLES = ("store_longtermmemory", "store_historyentry", "store_workingmemory", "store_session", "store_archived")
 LONGEST = 100_000  # characters of a corrected text
+CORRECTABLE = frozenset({Status.RECEIVED, Status.REVIEW, Status.COMPLETED})  # after the answer too: the wrong words may stand elsewhere
+COPIES: dict[str, Any] = {"store.history": HistoryEntry, "store.archive": Archived, "store.sessions": Session}
 
 
 class NotCorrected(Refusal):
@@ -47,7 +51,7 @@ def correct(
     Raises NotForThisKind, NotIdentified, NotCorrected, NothingWritten, TooMany, WrongState.
     """
     _check(request, item)
-    touch(request, within=frozenset({Status.RECEIVED, Status.REVIEW}), state=request.state)
+    touch(request, within=CORRECTABLE, state=request.state)
     words = _words(text)
     try:
         if isinstance(item, LongTermMemory):
@@ -56,10 +60,33 @@ def correct(
             done = correcting.correct_message(item, place, words, actor=actor, now=now)
     except (Held, Unchanged, Gone, Suppressed, IndexError) as error:
         raise NotCorrected(str(error)) from error
+    item_type = ItemType.LONG_TERM if isinstance(item, LongTermMemory) else ItemType.WORKING
+    correction_checks.note(request, item_type, item.uid, done.before, words, now=now)
+    if request.state == Status.COMPLETED:
+        correction_checks.ask(request, actor=actor, now=now)
     queue.enqueue(FORGET, requested_by=actor, now=now)
     counts = {"history": done.history, "copies": done.copies, "derived": done.derived}
     log.append(Action.ERASURE_ITEM_CORRECTED, actor=actor, target=target_of(request), at=now, counts=counts)
     return done
+
+
+@audited(Action.ERASURE_WORDS_TAKEN_OUT)
+def take_out(request: ErasureRequest, left: WrongLeft, *, actor: str, now: datetime) -> None:
+    """Take words that were corrected out of a copy that still has them. Raises NotCorrected, WrongState."""
+    touch(request, within=CORRECTABLE, state=request.state)
+    model = COPIES.get(left.location)
+    if model is None:
+        raise NotCorrected("This says by itself what is wrong: correct it like the first one.")
+    meant = request.subjects.filter(ticked=True, subject_id__isnull=False).values("subject_id")
+    row = model._default_manager.filter(uid=left.row_uid, subject_id__in=meant).first()
+    try:
+        taken = row is not None and correcting.take_out_copy(row)
+    except Held as held:
+        raise NotCorrected(str(held)) from held
+    WrongLeft.objects.filter(pk=left.pk).delete()
+    queue.enqueue(FORGET, requested_by=actor, now=now)
+    counts = {"rows": int(taken)}
+    log.append(Action.ERASURE_WORDS_TAKEN_OUT, actor=actor, target=target_of(request), at=now, reason_code=left.location, counts=counts)
 
 
 def corrections(request: ErasureRequest) -> int:

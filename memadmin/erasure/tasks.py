@@ -5,7 +5,19 @@ from __future__ import annotations
 from datetime import datetime
 from functools import partial
 
-from memadmin.erasure import alarms, approving, discovery, ending, following, gathering, notices, purging, rechecking, rectifying
+from memadmin.erasure import (
+    alarms,
+    approving,
+    correction_checks,
+    discovery,
+    ending,
+    following,
+    gathering,
+    notices,
+    purging,
+    rechecking,
+    rectifying,
+)
 from memadmin.erasure.access_exports import building, starting
 from memadmin.erasure.access_exports import ending as export_ending
 from memadmin.erasure.drills import running as drills
@@ -131,6 +143,12 @@ def gather(job: JobView, *, now: datetime) -> Step:
 def forget(job: JobView, *, now: datetime) -> Step:
     """What was corrected a moment ago leaves the file of the database."""
     return rectifying.forget(job)
+
+
+@job(correction_checks.CHECK)
+def check_corrections(job: JobView, *, now: datetime) -> Step:
+    """Some rows of a person for whom something was corrected: do they still say what was wrong?"""
+    return correction_checks.step(job, now=now)
 
 
 @scheduled(following.FOLLOW_UP, default_cron="45 4 * * *")

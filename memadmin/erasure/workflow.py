@@ -10,7 +10,7 @@ from django.db.models import F
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.signing import KeysUnusable
-from memadmin.erasure import freezing, notices
+from memadmin.erasure import correction_checks, freezing, notices
 from memadmin.erasure.certificates.contents import Executed
 from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.intake import dates_of, link_duplicates, note, target_of, today
@@ -208,6 +208,8 @@ def answer(request: ErasureRequest, code: str, *, letter: str, actor: str, now: 
     move(request, Status.COMPLETED, now=now, expect=Status.REVIEW, outcome_code=code, completed_at=now, reviewed_by=actor)
     if request.kind != Kind.ACCESS:
         notices.make(request, now=now)
+    if request.kind == Kind.RECTIFY:
+        correction_checks.ask(request, actor=actor, now=now)
     log.append(Action.ERASURE_ANSWERED, actor=actor, target=target_of(request), at=now, reason_code=code)
 
 

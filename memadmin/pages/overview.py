@@ -17,7 +17,7 @@ from memadmin.access.visibility import visible_containers, visible_subjects
 from memadmin.audit.findings import COULD_NOT_RUN
 from memadmin.erasure import alarms, backups, notices, rechecking
 from memadmin.erasure.intake import today
-from memadmin.erasure.models import Kind, RequestItem
+from memadmin.erasure.models import Kind, RequestItem, WrongLeft
 from memadmin.erasure.visibility import visible_requests
 from memadmin.jobs import heartbeat, schedules
 from memadmin.jobs.models import Job, JobState, Schedule
@@ -126,10 +126,12 @@ def _about_the_work(*, now: datetime) -> list[tuple[str, str]]:
 def _about_erasures(person: Person, *, now: datetime) -> list[tuple[str, str]]:
     """Return what after erasures needs somebody's eye: the alarms first."""
     found_again, failed = rechecking.alarms(), notices.failed(visible_requests(person)).count()
+    wrong = visible_requests(person).filter(pk__in=WrongLeft.objects.values("correction__request")).count()
     past = backups.past_their_day(now).count()
     said = [
         (found_again, f"Something that was erased was found again: {found_again:,}. Look at Erasure, Found again, now.", "problem"),
         (failed, f"Recipients who could not be told of an erasure: {failed:,}. The page of the request takes what you decide.", "problem"),
+        (wrong, f"Requests to correct after whose answer the wrong words still stand somewhere: {wrong:,}. Their pages say where.", "warn"),
         (past, f"Backups past their day that nobody has confirmed to be destroyed: {past:,}. Erasures wait for them.", "warn"),
     ]
     return [(sentence, tone) for number, sentence, tone in said if number]

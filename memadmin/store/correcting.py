@@ -8,7 +8,7 @@ is often there because the words are contested.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -21,6 +21,7 @@ from memadmin.audit.actions import Action
 from memadmin.store import admission, counters, editing, embeddings, removal, tokens
 from memadmin.store.holding import must_stay
 from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Provenance, Session, WorkingMemory
+from memadmin.store.said import texts_of
 
 CORRECTED = "[corrected]"
 PENDING = {"rederivation": "pending"}  # in a row's metadata: who summarises finds it by that
@@ -37,11 +38,15 @@ class Unchanged(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Corrected:
-    """How many entries of history lost what they said, how many copies went, how many derived items wait to be derived anew."""
+    """How many entries of history lost what they said, how many copies went, how many derived items wait to be derived anew.
+
+    `before` is what was said, for whoever has to know it again: it goes into no log.
+    """
 
     history: int
     copies: int
     derived: int
+    before: tuple[str, ...] = field(default=(), repr=False)
 
 
 @transaction.atomic
@@ -58,7 +63,7 @@ def correct_memory(memory: LongTermMemory, text: str, *, actor: str, now: dateti
     if memory.container.history_enabled:
         editing.remember(memory, CORRECTED, actor=actor, now=now)
     _note(ItemType.LONG_TERM, memory.uid, "text", done, actor=actor, now=now)
-    return done
+    return replace(done, before=(str(before["text"]),))
 
 
 @transaction.atomic
@@ -76,6 +81,7 @@ def correct_message(working: WorkingMemory, place: int, text: str, *, actor: str
     summaries = LongTermMemory.objects.filter(uid__in=_derived_from({working.uid}), strategy_type__iexact="SUMMARY")
     others = set(summaries.values_list("uid", flat=True))
     _check_holds({working.uid} | others)
+    said = tuple(texts_of(message))
     message.pop("content_text", None)
     messages[place] = {**message, "content": text}
     done = _take_out(others, others)
@@ -83,7 +89,26 @@ def correct_message(working: WorkingMemory, place: int, text: str, *, actor: str
     Session.objects.filter(pk__in=[working.session_id]).update(summary=None)
     working.refresh_from_db()
     _note(ItemType.WORKING, working.uid, "messages", done, actor=actor, now=now)
-    return done
+    return replace(done, before=said)
+
+
+@transaction.atomic
+def take_out_copy(row: HistoryEntry | Archived | Session) -> bool:
+    """Take the words out of an entry of history, a copy in the archive or the summary of a session; return False where it has gone.
+
+    Raises Held.
+    """
+    model = type(row)
+    counters.lock([row.subject_id])
+    mine: QuerySet[Any] = model._default_manager.filter(pk=row.pk)
+    if mine.filter(must_stay(model)).exists():
+        raise Held("A hold binds this. Release the hold first.")
+    if isinstance(row, Archived):
+        return bool(removal.remove_erased_copies([row.pk]))
+    if isinstance(row, Session):
+        return bool(mine.update(summary=None))
+    emptied = mine.exclude(before=None).update(before={"memory": CORRECTED})
+    return bool(max(emptied, mine.exclude(after=None).update(after={"memory": CORRECTED})))
 
 
 def _locked(item: Any, *names: str) -> dict[str, Any]:

@@ -23,9 +23,9 @@ def subject_ref(container_uid: UUID, user_id: str | None, *, key: str = "") -> s
     return _ref("subject", [str(container_uid), user_id], key)
 
 
-def name_ref(kind: str, name: str) -> str:
-    """Return the name of an id or alias that no container knows."""
-    return _ref(kind, [name], "")
+def name_ref(kind: str, name: str, *, key: str = "") -> str:
+    """Return the name of an id, an alias or a text that is known by its words alone."""
+    return _ref(kind, [name], key)
 
 
 def item_ref(uid: UUID, *, key: str = "") -> str:

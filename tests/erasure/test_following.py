@@ -6,7 +6,7 @@ from django.urls import reverse
 from memadmin.access.actors import actor_of
 from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry
-from memadmin.erasure import approving, deciding, following, purging, workflow
+from memadmin.erasure import answered, approving, deciding, following, purging, workflow
 from memadmin.erasure.deciding import Verdict
 from memadmin.erasure.execution import steps
 from memadmin.erasure.models import ErasureRequest, Kind, RequestItem, Status
@@ -158,6 +158,7 @@ def ended(end):
         request = opened(kind=Kind.ACCESS)
         discovered(request)
         workflow.answer(request, "done_in_part", **details)
+        assert answered.close(request, now=NOON)
     elif end == "refused":
         request = opened(aliases=["Annie"], note="she called")
         workflow.refuse(request, "no_ground", **details)

@@ -6,7 +6,7 @@ from memadmin.access.actors import actor_of
 from memadmin.audit.models import AuditEntry
 from memadmin.erasure import rectifying, workflow
 from memadmin.erasure.intake import NotForThisKind, NothingWritten
-from memadmin.erasure.models import Kind, Status
+from memadmin.erasure.models import ErasureRequest, Kind, Status
 from memadmin.erasure.rectifying import NotCorrected, NotIdentified
 from memadmin.erasure.workflow import NotSoEnded
 from memadmin.jobs.models import Job
@@ -152,8 +152,11 @@ def test_it_is_answered_only_after_something_was_corrected(memory):
     workflow.answer(request, "done", **answer)
 
     assert request.state == Status.COMPLETED
+    correct(request, memory, "works at the zoo")  # where wrong words are left they are corrected after the answer too
+    ErasureRequest.objects.filter(pk=request.pk).update(state=Status.CLOSED)
+    request.refresh_from_db()
     with pytest.raises(rectifying.Refusal):
-        correct(request, memory, "works at the zoo")
+        correct(request, memory, "works at the circus")
 
 
 def test_a_restriction_that_somebody_else_placed_stays(container, memory):

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.apps import apps
 
-from memadmin.erasure.models import ErasureRequest, Kind, Line, ManifestItem, Origin, RequestNote, RequestSubject
+from memadmin.erasure.models import Correction, ErasureRequest, Kind, Line, ManifestItem, Origin, RequestNote, RequestSubject
 from memadmin.erasure.querysets import ENDED
 from memadmin.erasure.verification.needles import any_stands_in
 from memadmin.erasure.verification.probes import Probes
@@ -28,6 +28,7 @@ def purge_others(request: ErasureRequest, *, now: datetime) -> None:
     theirs = set(named.filter(ticked=True).values_list("request", flat=True))
     RequestNote.objects.filter(request__in=theirs).delete()
     RequestSubject.objects.filter(request__in=theirs, origin=Origin.ALIAS).update(user_id=None)
+    Correction.objects.filter(request__in=theirs).delete()
     named.update(user_id=None)
     ended = ErasureRequest.objects.filter(pk__in=theirs, state__in=ENDED, purged_at=None)
     items = ManifestItem.objects.filter(manifest__request__in=ended)

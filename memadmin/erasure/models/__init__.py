@@ -4,6 +4,7 @@ from memadmin.erasure.models.access_exports import AccessExport, ExportPart, Exp
 from memadmin.erasure.models.approvals import Approval
 from memadmin.erasure.models.backups import BackupKind, BackupRecord, InventoryCheck
 from memadmin.erasure.models.certificates import Certificate, Commitment, Level
+from memadmin.erasure.models.corrections import Correction, WrongLeft
 from memadmin.erasure.models.drills import Drill, DrillPlace, DrillState
 from memadmin.erasure.models.executions import PlaceOutcome
 from memadmin.erasure.models.manifests import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
@@ -33,6 +34,7 @@ __all__ = [
     "Certificate",
     "Channel",
     "Commitment",
+    "Correction",
     "Decision",
     "Drill",
     "DrillPlace",
@@ -71,4 +73,5 @@ __all__ = [
     "ScopeItem",
     "Status",
     "Verification",
+    "WrongLeft",
 ]

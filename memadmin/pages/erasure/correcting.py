@@ -13,16 +13,19 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of
-from memadmin.erasure import rectifying
-from memadmin.erasure.models import ErasureRequest, Kind, Status
+from memadmin.erasure import correction_checks, rectifying
+from memadmin.erasure.models import ErasureRequest, Kind, WrongLeft
 from memadmin.erasure.moves import Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, render_page
+from memadmin.pages.htmx import problem as say_problem
 from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.store import locations
 from memadmin.store.models import ItemType, LongTermMemory, Provenance, WorkingMemory
 from memadmin.store.said import texts_of
 
+LEFT_SHOWN = 100
 MODELS: dict[str, Any] = {ItemType.LONG_TERM.value: LongTermMemory, ItemType.WORKING.value: WorkingMemory}
 
 
@@ -40,7 +43,8 @@ def erasure_correct(request: PersonRequest, uid: UUID) -> HttpResponse:
         "words": words,
         "rows": in_order(LongTermMemory.objects.select_related("subject", "container"), page),
         "may_read": request.user.may("memory.read_text"),
-        "open": found.state in {Status.RECEIVED, Status.REVIEW},
+        "open": found.state in rectifying.CORRECTABLE,
+        "left": _left(found),
         "done": rectifying.corrections(found),
         "paging": paging(request, page, total=rows.count(), noun="memories"),
     }
@@ -68,6 +72,27 @@ def erasure_correct_save(request: PersonRequest, uid: UUID, kind: str, item: UUI
         return _form(request, found, kind, row, given={number: text}, problem=str(refusal), status=status)
     notice(request, "It is corrected, and what it said before is taken out.")
     return redirect("pages:erasure-correct", found.uid)
+
+
+@require_POST
+@may("erasure.review")
+def erasure_correct_take_out(request: PersonRequest, uid: UUID, left: int) -> HttpResponse:
+    """Take wrong words out of a copy in which the check has found them."""
+    found = _rectifying(request, uid)
+    rows = correction_checks.left(ErasureRequest.objects.filter(pk=found.pk))
+    try:
+        rectifying.take_out(found, get_object_or_404(rows, pk=left), actor=actor_of(request.user), now=timezone.now())
+        notice(request, "It is taken out there.")
+    except Refusal as refusal:
+        say_problem(request, str(refusal))
+    return redirect("pages:erasure-correct", found.uid)
+
+
+def _left(found: ErasureRequest) -> list[tuple[WrongLeft, str, str]]:
+    """Return where words stand that were corrected: the row, its place in words, and which form corrects it, "" for a copy."""
+    rows = correction_checks.left(ErasureRequest.objects.filter(pk=found.pk)).order_by("location", "pk")[:LEFT_SHOWN]
+    forms = {"store.long_term": "long-term", "store.working": "working"}
+    return [(row, locations.get(row.location).title, forms.get(row.location, "")) for row in rows]
 
 
 def _rectifying(request: PersonRequest, uid: UUID) -> ErasureRequest:

@@ -16,7 +16,7 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Stream
-from memadmin.erasure import deciding, discovery, manifests, workflow
+from memadmin.erasure import answered, deciding, discovery, manifests, workflow
 from memadmin.erasure.approving import NotFresh, SamePerson
 from memadmin.erasure.certificates.issuing import TooLate
 from memadmin.erasure.execution.resuming import Stopped
@@ -27,6 +27,7 @@ from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
 from memadmin.erasure.visibility import get_request, visible_requests
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure import after
+from memadmin.pages.erasure.binding import bonds_of, refused_by
 from memadmin.pages.erasure.export_cards import card_of
 from memadmin.pages.erasure.inbox import clock_of
 from memadmin.pages.erasure.outcomes import outcome_in_words
@@ -48,41 +49,59 @@ def erasure_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", status: int = 200) -> HttpResponse:
     """Render the page of a request; `refused` says why what was just asked for did not happen."""
     manifest = found.manifests.filter(number=found.manifest_number or 0).first()
+    places = _places(manifest)
     entries = list(AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(target_of(found)).newest_first()[:TIMELINE])
     approval = found.approvals.filter(voided_at=None, used_at=None).first() if found.state == Status.APPROVED else None
     export = card_of(found)
     handed_by = export.live.handed_by if export and export.live else ""
-    actors = {found.opened_by, found.reviewed_by, found.identity_by, handed_by, *(entry.actor for entry in entries)} - {""}
+    bonds = bonds_of(found, _subjects(found))
+    actors = {
+        *(bond.by for bond in bonds),
+        found.opened_by,
+        found.reviewed_by,
+        found.identity_by,
+        handed_by,
+        *(entry.actor for entry in entries),
+    } - {""}
     state = Status(found.state)
     context: dict[str, Any] = {
+        **_choices(),
         "found": found,
         "kind": Kind(found.kind),
         "clock": clock_of(found, today(timezone.now())),
         "subjects": _subjects(found),
+        "bonds": bonds,
+        "refusals": refused_by(found),
         "notes": list(found.notes.order_by("-written_at", "-id")[:TIMELINE]) if request.user.may(Right.ERASURE_REVIEW) else [],
         "manifest": manifest,
-        **_places(manifest),
+        **places,
         "shows": shown_of(found, export.state if export else ""),
         "labels": {action.value: action.label for action in Action},
         "duplicate_of": _duplicate_of(request, found),
         "outcome": outcome_in_words(found.outcome_code),
-        "missing": _missing(found, manifest),
+        "missing": _missing(found, manifest, places["places"]),
         "approval": approval,
         "entries": entries,
         "names": names_of(actors),
         "refused": refused,
         "open": state in BEFORE_EXECUTION,
         "state": state,
-        "levels": IdentityLevel.choices,
-        "refusal_codes": workflow.REFUSAL_CODES.items(),
-        "extension_codes": workflow.EXTENSION_CODES.items(),
         "ended": after.what_follows(found, now=timezone.now()),
+        "answer": after.after_answer(found, now=timezone.now()),
         "export": export,
         "may_tick": request.user.may(Right.ERASURE_REVIEW) and state in {Status.RECEIVED, Status.REVIEW},
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
     }
     return render(request, "erasure/detail.html", context, status=status)
+
+
+def _choices() -> dict[str, Any]:
+    return {
+        "levels": IdentityLevel.choices,
+        "refusal_codes": workflow.REFUSAL_CODES.items(),
+        "extension_codes": workflow.EXTENSION_CODES.items(),
+    }
 
 
 def _subjects(found: ErasureRequest) -> list[Any]:
@@ -117,11 +136,12 @@ def _places(manifest: Manifest | None) -> dict[str, list[dict[str, Any]]]:
     }
 
 
-def _missing(found: ErasureRequest, manifest: Manifest | None) -> list[str]:
+def _missing(found: ErasureRequest, manifest: Manifest | None, places: list[dict[str, Any]]) -> list[str]:
     if found.state != Status.REVIEW or manifest is None or manifest.completed_at is None:
         return []
-    rows = _subjects(found)
-    return deciding.missing_of(found, manifest, undecided=any(row.ticked is None for row in rows))
+    undecided = any(row.ticked is None for row in _subjects(found))
+    not_asked = any(place["answer"].answer in deciding.NOT_ASKED for place in places)
+    return deciding.missing_of(found, manifest, undecided=undecided, not_asked=not_asked)
 
 
 Verb = Callable[..., object]
@@ -227,6 +247,18 @@ def erasure_cancel(request: PersonRequest, uid: UUID) -> HttpResponse:
 def erasure_nothing_held(request: PersonRequest, uid: UUID) -> HttpResponse:
     letter = request.POST.get("letter", "")
     return act(request, uid, workflow.end_as_nothing_held, letter=letter, said="The request ended: nothing is held.")
+
+
+@require_POST
+@may("erasure.hold")
+def erasure_lift(request: PersonRequest, uid: UUID) -> HttpResponse:
+    reason, letter = request.POST.get("reason", ""), request.POST.get("letter", "")
+    try:
+        told_on = date.fromisoformat(request.POST.get("told_on", ""))
+    except ValueError:
+        return show(request, get_request(request.user, uid), refused="Say on which day the person was told.", status=422)
+    details = {"letter": letter, "told_on": told_on}
+    return act(request, uid, answered.lift_restriction, reason, said="The restriction is lifted.", **details)
 
 
 @require_POST
