@@ -68,6 +68,19 @@ def holding_messages(sessions: Iterable[Archived], uids: Collection[UUID]) -> di
     return found
 
 
+def content_at(row: Mapping[str, Any], *, now: datetime) -> datetime | None:
+    """Return when a row last changed, else was made, else was stored. Of a date that lies ahead the day of storing counts."""
+    stored: datetime | None = row.get("stored_at")
+    known: datetime | None = row.get("last_updated_at") or row.get("created_at") or stored
+    return stored if known is not None and known > now else known
+
+
+def content_at_sql(alias: str) -> str:
+    """Return SQL that says the same of a row, with one parameter: now."""
+    known = f"coalesce({alias}.last_updated_at, {alias}.created_at, {alias}.stored_at)"
+    return f"CASE WHEN {known} > %s THEN {alias}.stored_at ELSE {known} END"
+
+
 def packed_sql(model: type[models.Model], alias: str) -> str:
     """Return SQL for PostgreSQL that makes a copy of a row as `unpack` reads it. The database compresses it where it is long."""
     names = [column.attname for column in model._meta.concrete_fields if column.attname not in NOT_KEPT]
@@ -107,6 +120,7 @@ def copies(
             "reason": reasons[row["id"]],
             "run_number": note.run_number,
             "archived_at": note.now,
+            "content_at": content_at(row, now=note.now),
             "expires_at": note.expires_at,
         }
         for row in rows

@@ -65,10 +65,14 @@ def past_limit(container: Container, *, now: datetime) -> Iterator[tuple[ItemTyp
 
 
 def archived_past_limit(container: Container, *, now: datetime) -> QuerySet[Archived]:
-    """Return the copies in the archive that lie there for longer than the limit: what they copy is older still."""
+    """Return the copies in the archive of what is older than the limit, however short a time they lie there.
+
+    Of a copy that does not say when its content changed, the time in the archive counts: what it copies is older still.
+    """
     if container.hard_limit_days is None:
         return Archived.objects.none()
-    return Archived.objects.filter(container=container, archived_at__lt=now - timedelta(days=container.hard_limit_days))
+    cutoff = now - timedelta(days=container.hard_limit_days)
+    return Archived.objects.filter(Q(content_at__lt=cutoff) | Q(archived_at__lt=cutoff), container=container)
 
 
 def _older(model: Any, container: Container, cutoff: datetime, *, now: datetime) -> QuerySet[Any]:

@@ -15,7 +15,7 @@ from django.db.models import F, JSONField, Value
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import admission, counters, embeddings, merging, tokens
-from memadmin.store.archive import pack
+from memadmin.store.archive import content_at, pack
 from memadmin.store.attaching import write_pins, write_sources
 from memadmin.store.bulk import Column, Same, insert_columns, insert_rows
 from memadmin.store.held_copies import Restricted, copy_to_arrivals
@@ -314,6 +314,7 @@ class _Batch:
             "reason": copy.reason,
             "run_number": copy.run_number,
             "archived_at": copy.archived_at,
+            "content_at": content_at(row, now=copy.archived_at),
             "expires_at": copy.expires_at,
         }
 

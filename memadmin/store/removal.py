@@ -16,7 +16,7 @@ from django.db import connection, models, transaction
 from django.db.models import QuerySet
 
 from memadmin.store import counters
-from memadmin.store.archive import ArchiveNote, copies, packed_sql
+from memadmin.store.archive import ArchiveNote, content_at_sql, copies, packed_sql
 from memadmin.store.bulk import id_list, insert_rows
 from memadmin.store.holding import must_stay
 from memadmin.store.lost import LOST
@@ -260,9 +260,10 @@ SELECT coalesce(sum(n), 0), coalesce(sum(tokens), 0) FROM sums
 """
 _COPIES = """
 copies AS (
-    INSERT INTO store_archived AS a (uid, container_id, subject_id, item_type, payload, reason, run_number, archived_at, expires_at)
-    SELECT uid, container_id, subject_id, 'long-term', payload, reason, %s, %s, %s FROM gone
-    ON CONFLICT (uid, subject_id) DO UPDATE SET payload = excluded.payload, reason = excluded.reason,
+    INSERT INTO store_archived AS a
+        (uid, container_id, subject_id, item_type, payload, content_at, reason, run_number, archived_at, expires_at)
+    SELECT uid, container_id, subject_id, 'long-term', payload, content_at, reason, %s, %s, %s FROM gone
+    ON CONFLICT (uid, subject_id) DO UPDATE SET payload = excluded.payload, content_at = excluded.content_at, reason = excluded.reason,
         run_number = excluded.run_number, archived_at = excluded.archived_at, expires_at = excluded.expires_at
     RETURNING subject_id, (xmax = 0)::integer AS is_new
 ),
@@ -297,10 +298,10 @@ def _remove_long_term_at_once(chosen: Chosen, archive: ArchiveNote | None) -> Re
     _lock_subjects(chosen)
     columns, how, parameters = "m.subject_id, m.tokens", {"copies": "", "archived": "", "new_copies": ""}, [*chosen.params]
     if archive is not None:
-        columns += f", m.uid, m.container_id, c.reason, {packed_sql(LongTermMemory, 'm')} AS payload"
+        columns += f", m.uid, m.container_id, c.reason, {packed_sql(LongTermMemory, 'm')} AS payload, {content_at_sql('m')} AS content_at"
         joined = " JOIN added ON added.subject_id = sums.subject_id"
         how = {"copies": _COPIES, "archived": ", archived = s.archived + added.n", "new_copies": joined}
-        parameters += [archive.run_number, archive.now, archive.expires_at]
+        parameters += [archive.now, archive.run_number, archive.now, archive.expires_at]
     with connection.cursor() as cursor:
         cursor.execute(_AT_ONCE.format(chosen=chosen.sql, columns=columns, **how), parameters)
         items, tokens = cursor.fetchone()

@@ -1,5 +1,7 @@
 """The page of a container's hard limit."""
 
+from datetime import timedelta
+
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -7,7 +9,8 @@ from django.utils import timezone
 
 from memadmin.access.roles import Role
 from memadmin.erasure import gathering
-from memadmin.store.models import Container
+from memadmin.store.intake import IncomingArchived, IncomingMemory
+from memadmin.store.models import Archived, Container
 from tests.factories import a_memory, a_pin, make_container, store
 from tests.people import HTMX, a_browser_of, support
 
@@ -75,3 +78,16 @@ def test_another_persons_container_is_not_there_and_a_get_sets_nothing(cora: Cli
 
     assert outsider.post(address(theirs, "-set"), {"limit": "days", "days": "1"}).status_code == 404
     assert cora.get(address(ours, "-set")).status_code == 405
+
+
+def test_copies_in_the_archive_are_counted_and_listed(cora: Client):
+    container = make_container(hard_limit_days=30)
+    copied = IncomingMemory(text="old", user_id="ann", created_at=timezone.now() - timedelta(days=400))
+    store(container, IncomingArchived(user_id="ann", item=copied, reason="ttl", archived_at=timezone.now(), expires_at=None))
+    copy = Archived.objects.get()
+
+    page = cora.get(address(container), {"type": "archive"}).content.decode()
+
+    assert str(copy.uid) in page
+    assert reverse("pages:user-archive", args=[copy.subject.uid]) in page
+    assert "Copies in the archive" in page

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import date
+from datetime import date, datetime
 from typing import Any
 from uuid import UUID
 
@@ -53,16 +53,9 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
     entries = list(AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(target_of(found)).newest_first()[:TIMELINE])
     approval = found.approvals.filter(voided_at=None, used_at=None).first() if found.state == Status.APPROVED else None
     export = card_of(found)
-    handed_by = export.live.handed_by if export and export.live else ""
     bonds = bonds_of(found, _subjects(found))
-    actors = {
-        *(bond.by for bond in bonds),
-        found.opened_by,
-        found.reviewed_by,
-        found.identity_by,
-        handed_by,
-        *(entry.actor for entry in entries),
-    } - {""}
+    actors = {found.opened_by, found.reviewed_by, found.identity_by, export.live.handed_by if export and export.live else ""}
+    actors |= {entry.actor for entry in entries} | {bond.by for bond in bonds}
     state = Status(found.state)
     context: dict[str, Any] = {
         **_choices(),
@@ -76,18 +69,16 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "manifest": manifest,
         **places,
         "shows": shown_of(found, export.state if export else ""),
-        "labels": {action.value: action.label for action in Action},
         "duplicate_of": _duplicate_of(request, found),
         "outcome": outcome_in_words(found.outcome_code),
         "missing": _missing(found, manifest, places["places"]),
         "approval": approval,
         "entries": entries,
-        "names": names_of(actors),
+        "names": names_of(actors - {""}),
         "refused": refused,
         "open": state in BEFORE_EXECUTION,
         "state": state,
-        "ended": after.what_follows(found, now=timezone.now()),
-        "answer": after.after_answer(found, now=timezone.now()),
+        **_afterwards(found, now=timezone.now()),
         "export": export,
         "may_tick": request.user.may(Right.ERASURE_REVIEW) and state in {Status.RECEIVED, Status.REVIEW},
         "undecided": any(row.ticked is None for row in _subjects(found)),
@@ -96,8 +87,13 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
     return render(request, "erasure/detail.html", context, status=status)
 
 
+def _afterwards(found: ErasureRequest, *, now: datetime) -> dict[str, Any]:
+    return {"ended": after.what_follows(found, now=now), "answer": after.after_answer(found, now=now)}
+
+
 def _choices() -> dict[str, Any]:
     return {
+        "labels": {action.value: action.label for action in Action},
         "levels": IdentityLevel.choices,
         "refusal_codes": workflow.REFUSAL_CODES.items(),
         "extension_codes": workflow.EXTENSION_CODES.items(),

@@ -34,6 +34,10 @@ LABELS = {
 }
 
 
+ARCHIVE = "archive"
+ADDRESSES = {ItemType.SESSION: "pages:session-detail", ItemType.LONG_TERM: "pages:memory-detail"}
+
+
 class LimitForm(forms.Form):
     """No limit is an explicit choice; an empty field is none."""
 
@@ -76,7 +80,7 @@ def container_hard_limit_set(request: PersonRequest, uid: UUID) -> HttpResponse:
 def _show(request: PersonRequest, container: Container, form: LimitForm, *, status: int = 200) -> HttpResponse:
     now = timezone.now()
     parts = list(gathering.past_limit(container, now=now))
-    kinds = {str(part.item_type): part for part in parts if not part.archived}
+    kinds = {_name(part): part for part in parts}
     chosen = request.GET.get("type", "")
     part = kinds.get(chosen) or next((each for each in kinds.values() if each.rows.exists()), None)
     context = {
@@ -92,11 +96,15 @@ def _show(request: PersonRequest, container: Container, form: LimitForm, *, stat
     return render_page(request, "erasure/hard_limit.html", "erasure/_hard_limit.html", context, status=status)
 
 
+def _name(part: PastLimit) -> str:
+    return ARCHIVE if part.archived else str(part.item_type)
+
+
 def _line(part: PastLimit) -> dict[str, Any]:
     """Return how much of one type is past the limit, and how much of it a pin or a hold concerns."""
     pinned = 0 if part.archived or part.rows.model is WorkingMemory else part.rows.filter(pinned=True).count()
     return {
-        "type": "" if part.archived else str(part.item_type),
+        "type": _name(part),
         "label": "Copies in the archive" if part.archived else LABELS[part.item_type],
         "total": part.rows.count(),
         "pinned": pinned,
@@ -108,16 +116,17 @@ def _line(part: PastLimit) -> dict[str, Any]:
 def _listed(request: PersonRequest, part: PastLimit | None, *, now: datetime) -> dict[str, Any]:
     if part is None:
         return {"rows": [], "chosen": ""}
-    has_pins = part.rows.model is not WorkingMemory
+    has_pins = part.rows.model is not WorkingMemory and not part.archived
     only_pinned = has_pins and request.GET.get("pinned") == "yes"
     shown = part.rows.filter(Q(pinned=True)) if only_pinned else part.rows
     page = slice_of(request, shown.annotate(key=Cast(F("id"), BigIntegerField())), key="key")
     rows = in_order(part.rows.model.objects.select_related("subject"), page)
     return {
         "rows": rows,
-        "chosen": str(part.item_type),
+        "chosen": _name(part),
+        "archived": part.archived,
         "only_pinned": only_pinned,
         "has_pins": has_pins,
-        "address_of": {ItemType.SESSION: "pages:session-detail", ItemType.LONG_TERM: "pages:memory-detail"}.get(part.item_type, ""),
+        "address_of": "" if part.archived else ADDRESSES.get(part.item_type, ""),
         "paging": paging(request, page, total=shown.count(), noun="items"),
     }

@@ -19,6 +19,7 @@ class Archived(models.Model):
     reason = models.CharField(max_length=32)
     run_number = models.BigIntegerField(null=True)
     archived_at = models.DateTimeField(db_default=Now())
+    content_at = models.DateTimeField(null=True)  # when what it copies last changed; null: copied before this was noted
     expires_at = models.DateTimeField(null=True)  # the last moment at which it can be restored; null: kept
     held = models.BooleanField(default=False, db_default=False)  # neither expires nor is dropped
     restricted = models.BooleanField(default=False, db_default=False)
