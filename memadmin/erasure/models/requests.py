@@ -93,7 +93,9 @@ class Status(models.TextChoices):
 
 
 class ErasureRequest(models.Model):
-    """One request from intake to its end: codes and times. Names of the person stand in `RequestSubject`, texts in `RequestNote`."""
+    """One request from intake to its end: codes and times. Names of the person stand in `RequestSubject`, texts in `RequestNote`, what was
+    corrected in `Correction`.
+    """
 
     uid = models.UUIDField(default=uuid.uuid4, unique=True, editable=False)
     number = models.BigIntegerField(unique=True)  # what people call it by
