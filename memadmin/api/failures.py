@@ -7,6 +7,7 @@ import uuid
 
 from django.http import HttpRequest, JsonResponse
 
+from memadmin.api.bodies import drain
 from memadmin.api.opensearch.errors import ARGUMENT, STATUS, ApiError
 
 logger = logging.getLogger(__name__)
@@ -48,7 +49,8 @@ def maintenance(request: HttpRequest) -> JsonResponse:
 
 
 def _answer(request: HttpRequest, error: ApiError, *, code: str) -> JsonResponse:
-    """Each API has one shape for whatever goes wrong."""
+    """Each API has one shape for whatever goes wrong. What the client still sends is read, or it would find its connection cut."""
+    drain(request)
     if not _is_ours(request):
         return JsonResponse(error.envelope(), status=error.status)
     whose = "client_error" if error.status < 500 else "server_error"

@@ -8,7 +8,7 @@ from memadmin.api import bodies
 from memadmin.store.check import check
 from memadmin.store.models import WorkingMemory
 from memadmin.transfer.problems import Refused
-from tests.tokens import api_of, reason_of
+from tests.tokens import BASE, api_of, reason_of
 
 pytestmark = pytest.mark.django_db
 
@@ -115,3 +115,21 @@ def test_an_id_in_the_address_may_be_anything(api, path):
     for mid in ("%00", "a%00b", "%27%20OR%201=1", "\u65e5\u672c", "x" * 3_000, "%ff"):
         assert reason_of(api.get(f"{path}/working/{mid}"))[0] == 404
         assert reason_of(api.get(f"/{mid}"))[0] == 404
+
+
+@pytest.mark.parametrize(
+    ("method", "where", "status"),
+    [
+        ("PATCH", f"{BASE}/x", 405),
+        ("POST", "/_plugins/nope", 400),
+        ("POST", "/some-index/_doc", 404),
+        ("PUT", "/api", 404),
+        ("PUT", "/api/v1/audit", 405),
+    ],
+)
+def test_what_a_client_still_sends_is_read_before_it_is_refused(api, method, where, status):
+    headers = {"Authorization": f"Bearer {api.secret}"}
+
+    answer = api.client.generic(method, where, b"x" * 300_000, content_type="application/json", headers=headers)
+
+    assert (answer.status_code, answer.wsgi_request.read(1)) == (status, b"")

@@ -85,12 +85,12 @@ def route(**handlers: Handler) -> Callable[..., HttpResponse]:
             answer = _answer(request, by_method, parts)
         except EXPECTED as error:
             answer = _refusal(from_exception(error))
-            drain(request)
         except UnsupportedMedia as error:
             answer = JsonResponse({"error": f"Content-Type header [{str(error)[:100]}] is not supported", "status": 406}, status=406)
-        response = answer if isinstance(answer, HttpResponse) else JsonResponse(answer)
-        response.headers.setdefault("Cache-Control", "private, no-store")
-        return response
+        if answer.status_code >= 400:
+            drain(request)
+        answer.headers.setdefault("Cache-Control", "private, no-store")
+        return answer
 
     view.scopes = {method: handler.scope for method, handler in by_method.items()}  # type: ignore[attr-defined]
     return view
