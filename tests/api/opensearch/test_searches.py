@@ -329,10 +329,11 @@ def test_a_number_without_end_is_answered_or_refused(api, container, body):
     assert api.post("/c1/memories/working/_search", body).status_code in (200, 400)
 
 
-def test_nothing_comes_behind_a_number_without_end(api, container):
-    store(container, a_message("a", message_id=1, owner="ana"), a_message("b", owner="ana"))
-    order = {**ALL, "sort": [{"message_id": "asc"}]}
+@pytest.mark.parametrize("field", ["message_id", "created_time", "infer"])
+@pytest.mark.parametrize(("order", "number", "left"), [("asc", HUGE, 0), ("asc", -HUGE, 3), ("desc", -HUGE, 0), ("desc", HUGE, 3)])
+def test_search_goes_on_behind_a_number_without_end(api, container, field, order, number, left):
+    store(container, *(a_message("a", message_id=place, owner="ana", session_ref=f"s-{place}") for place in (1, None, 2)))
 
-    behind = hits_of(api.post("/c1/memories/working/_search", {**order, "search_after": [HUGE]}))["hits"]
+    found = hits_of(api.post("/c1/memories/working/_search", {**ALL, "sort": [{field: order}], "search_after": [number]}))
 
-    assert behind == []
+    assert len(found["hits"]) == left

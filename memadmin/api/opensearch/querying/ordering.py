@@ -127,7 +127,7 @@ class NumberColumn(Column):
             number = math.nan
         if isinstance(number, float) and not math.isfinite(number):  # a whole number may be longer than a float can be
             raise QueryRefused(f"Failed to parse search_after value for field [{self.key.field[:100]}].", kind=ARGUMENT)
-        return None if abs(number) >= BEYOND_ALL else number
+        return _within(number, self.key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +146,7 @@ class MomentColumn(Column):
 
     def read(self, given: Scalar | None) -> Any:
         millisecond = None if given is None else read(given)
-        return None if millisecond is None or abs(millisecond) >= BEYOND_ALL else millisecond
+        return None if millisecond is None else _within(millisecond, self.key)
 
     def _beyond(self, value: int) -> Q:
         later = self.moment.before(value) if self.key.descending else self.moment.at_or_after(value + 1)
@@ -168,6 +168,15 @@ class NoColumn(Column):
 
 def missing_mark(key: SortKey) -> int:
     return LAST if key.descending == key.missing_first else FIRST
+
+
+def _within(number: Any, key: SortKey) -> Any:
+    """Return a number to go on behind; None is that of what is missing. One beyond all at the other end stands before every value."""
+    if abs(number) < BEYOND_ALL:
+        return number
+    if (number > 0) == (missing_mark(key) > 0):
+        return None
+    return BEYOND_ALL if number > 0 else -BEYOND_ALL
 
 
 def columns_of(keys: Sequence[SortKey], fields: Fields, relevance: Relevance) -> list[Column]:
