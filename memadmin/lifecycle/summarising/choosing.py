@@ -58,8 +58,8 @@ def choose(run: Run, policy: RetentionPolicy, *, behind: int, planned: int) -> i
         of_user = _clusters_of(run, subject, at_least=run.container.summarise_from or MOST)[:left]
         if of_user:
             fitting = _fitting(run, subject, of_user, policy.relevance)
-            for place, cluster in enumerate(fitting, 1):
-                number = _make_room(run, subject, fitting[:place], policy.relevance, behind=planned + more)
+            rooms = _make_room(run, subject, fitting, policy.relevance, behind=planned + more)
+            for cluster, number in zip(fitting, rooms, strict=True):
                 found.append(replace(cluster, room=tuple(range(planned + more + 1, planned + more + number + 1))))
                 more += number
             left -= len(fitting)
@@ -122,28 +122,47 @@ def _fitting(run: Run, subject: Subject, found: Sequence[_Cluster], rule: Releva
     return [replace(cluster, most_tokens=cluster.tokens // 4) for cluster in found]
 
 
-def _make_room(run: Run, subject: Subject, found: Sequence[_Cluster], rule: RelevanceRule, *, behind: int) -> int:
-    """Record as victims what is next to go under caps that are lower by what the summaries take; return how many that are."""
-    lowered = replace(
+def _make_room(run: Run, subject: Subject, found: Sequence[_Cluster], rule: RelevanceRule, *, behind: int) -> list[int]:
+    """Record as victims what is next to go under caps that are lower by what the summaries take; return how many that are for each.
+
+    What makes room for one summary does so for the next as well, so all of it is found by one ranking of what the user has, however
+    many summaries there are.
+    """
+    caps = [_lowered(rule, found[:place]) for place in range(1, len(found) + 1)]
+    bits = [_over_caps(cap) for cap in caps]
+    place = " ".join(f"WHEN {over} > 0 THEN {number}" for number, over in enumerate(bits, 1))
+    reasons = " ".join(f"WHEN {over} > 0 THEN {over}" for over in bits)
+    stays = f"m.id NOT IN (SELECT item_id FROM lifecycle_runvictim WHERE run_id = {run.pk} AND item_kind = {ItemKind.LONG_TERM.value})"
+    ranked = ranked_sql(run.container, caps[-1], of_subject=f"= {subject.pk}", spared=stays, now=run.as_of)
+    chosen = (
+        f"SELECT r.item_id, r.item_uid, r.subject_id, CASE {reasons} END AS reasons, r.rank & {NOT_OVERSIZED - 1} AS score, r.tokens, "
+        f"r.revision, r.last_accessed_at, r.created_at AS dated_at, CASE {place} END AS place FROM ({ranked}) r "
+        f"WHERE NOT r.exempt AND {bits[-1]} > 0"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT s.place, COUNT(*) FROM ({chosen}) s GROUP BY s.place")
+        numbers = dict(cursor.fetchall())
+        cursor.execute(
+            f"INSERT INTO lifecycle_runvictim (run_id, seq, item_kind, {COLUMNS}) SELECT {run.pk}, "
+            f"{behind} + row_number() OVER (ORDER BY s.place, s.item_id), {ItemKind.LONG_TERM.value}, {COLUMNS} FROM ({chosen}) s"
+        )
+    return [numbers.get(number, 0) for number in range(1, len(found) + 1)]
+
+
+def _lowered(rule: RelevanceRule, found: Sequence[_Cluster]) -> RelevanceRule:
+    """Return the rule with caps that leave places for these summaries."""
+    return replace(
         rule,
         max_records=None if rule.max_records is None else max(0, rule.max_records - len(found)),
         max_tokens=None if rule.max_tokens is None else max(0, rule.max_tokens - sum(cluster.most_tokens for cluster in found)),
     )
-    records = "FALSE" if lowered.max_records is None else f"r.remaining > {lowered.max_records}"
-    weight = "FALSE" if lowered.max_tokens is None else f"r.weight > {lowered.max_tokens}"
-    stays = f"m.id NOT IN (SELECT item_id FROM lifecycle_runvictim WHERE run_id = {run.pk} AND item_kind = {ItemKind.LONG_TERM.value})"
-    ranked = ranked_sql(run.container, lowered, of_subject=f"= {subject.pk}", spared=stays, now=run.as_of)
-    reasons = f"CASE WHEN {records} THEN {Reason.MAX_RECORDS.bit} ELSE 0 END + CASE WHEN {weight} THEN {Reason.MAX_TOKENS.bit} ELSE 0 END"
-    chosen = (
-        f"SELECT r.item_id, r.item_uid, r.subject_id, {reasons} AS reasons, r.rank & {NOT_OVERSIZED - 1} AS score, r.tokens, r.revision, "
-        f"r.last_accessed_at, r.created_at AS dated_at FROM ({ranked}) r WHERE NOT r.exempt AND ({records} OR {weight})"
-    )
-    with connection.cursor() as cursor:
-        cursor.execute(
-            f"INSERT INTO lifecycle_runvictim (run_id, seq, item_kind, {COLUMNS}) SELECT {run.pk}, "
-            f"{behind} + row_number() OVER (ORDER BY s.item_id), {ItemKind.LONG_TERM.value}, {COLUMNS} FROM ({chosen}) s"
-        )
-        return int(cursor.rowcount)
+
+
+def _over_caps(rule: RelevanceRule) -> str:
+    """Return SQL for the reasons why a ranked row exceeds the caps, 0 where it does not."""
+    records = "0" if rule.max_records is None else f"CASE WHEN r.remaining > {rule.max_records} THEN {Reason.MAX_RECORDS.bit} ELSE 0 END"
+    weight = "0" if rule.max_tokens is None else f"CASE WHEN r.weight > {rule.max_tokens} THEN {Reason.MAX_TOKENS.bit} ELSE 0 END"
+    return f"({records} + {weight})"
 
 
 def _left(run: Run, subject: Subject) -> tuple[int, int]:

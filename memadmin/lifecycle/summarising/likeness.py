@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from array import array
 from dataclasses import dataclass
+from operator import mul
 
 from memadmin.lifecycle.inference.similar import grams, shared
 from memadmin.store.embeddings import unpacked
@@ -33,7 +33,7 @@ class Profile:
 def likeness(one: Profile, other: Profile) -> float:
     """Return 0..1, ALIKE or more for memories of one matter."""
     if one.vector is not None and other.vector is not None and one.model == other.model and len(one.vector) == len(other.vector):
-        return _scaled(math.fsum(a * b for a, b in zip(one.vector, other.vector, strict=True)), NEAR)
+        return _scaled(sum(map(mul, one.vector, other.vector)), NEAR)  # five times as fast as fsum, and a run compares 300,000 pairs
     return _scaled(shared(one.grams, other.grams), SHARED)
 
 

@@ -3,6 +3,8 @@
 from dataclasses import replace
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from memadmin.audit.models import AuditEntry
 from memadmin.jobs.runner import run_inline
@@ -265,3 +267,21 @@ def test_restoring_brings_the_sources_back_and_leaves_the_summary(model):
 
     assert texts_of(container) >= {*HOURS, SUMMARY}
     assert_store_agrees()
+
+
+def test_a_user_is_ranked_as_often_for_many_summaries_as_for_one(model):
+    """Ranking a user of 100,000 memories takes a quarter of a second, and a run can have hundreds of clusters."""
+    ranked, made = [], []
+    for name, topics in (("one", 1), ("many", 4)):
+        container = a_container({"max_records": 4}, name=name)
+        matters = ("opening hours on", "delivery van from", "invoice number of", "parking lot behind")[:topics]
+        texts = [f"asked about the {topic} {n}" for n in range(4) for topic in matters]
+        store(container, *(a_memory(text, importance=0.1, days_old=200 + n, tokens=17) for n, text in enumerate(texts)))
+        store(container, *(a_memory(f"{n} likes {n * 7}", importance=0.9, days_old=1, tokens=11) for n in range(4)))
+        with CaptureQueriesContext(connection) as queries:
+            run = preview(container)
+        ranked.append(sum("row_number() OVER w" in query["sql"] for query in queries))
+        made.append(RunCluster.objects.filter(run=run).count())
+
+    assert 1 == made[0] < made[1]
+    assert ranked[0] == ranked[1]
