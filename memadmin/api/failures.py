@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 
-from django.http import HttpRequest, JsonResponse
+from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from memadmin.api.bodies import drain
 from memadmin.api.opensearch.errors import ARGUMENT, STATUS, ApiError
@@ -35,11 +35,16 @@ def bad_request(request: HttpRequest, exception: Exception | None = None) -> Jso
 
 
 def broken(request: HttpRequest) -> JsonResponse:
+    response = _answer(request, ApiError(500, STATUS, "Internal server error"), code="error")
+    name_it(response)
+    return response
+
+
+def name_it(response: HttpResponse) -> None:
+    """Give a failure a name by which the log is found that tells of it."""
     error_id = uuid.uuid4().hex[:8]
     logger.error("request to the API failed, error id %s", error_id)
-    response = _answer(request, ApiError(500, STATUS, "Internal server error"), code="error")
     response["X-Error-Id"] = error_id
-    return response
 
 
 def maintenance(request: HttpRequest) -> JsonResponse:

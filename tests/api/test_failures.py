@@ -3,6 +3,8 @@ from django.core.exceptions import SuspiciousOperation
 
 from memadmin.access.roles import Role
 from memadmin.api.opensearch import cluster_settings
+from memadmin.api.v1 import rendering
+from tests.factories import make_container
 from tests.people import a_browser_of
 from tests.tokens import api_of, make_token, reason_of
 
@@ -74,3 +76,19 @@ def test_our_own_api_has_one_shape_above_its_addresses_too(client, address):
 
 def test_what_only_begins_like_our_api_is_a_page(client):
     assert b"<html" in client.get("/apiary").content
+
+
+def test_what_breaks_in_our_own_api_is_named_and_says_nothing(monkeypatch, caplog):
+    def fail(*_):
+        raise RuntimeError("the text of a memory")
+
+    api = api_of("ana")
+    api.client.raise_request_exception = False
+    monkeypatch.setattr(rendering, "container", fail)
+    make_container(external_id="c1", owner={"name": "ana"})
+
+    answer = api.get("/api/v1/containers/c1")
+
+    assert (answer.status_code, answer.json()["type"], answer.json()["errors"][0]["attr"]) == (500, "server_error", None)
+    assert b"memory" not in answer.content
+    assert answer["X-Error-Id"] in caplog.text

@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 
 from memadmin.access.principals import Principal, may_use
 from memadmin.access.scopes import Scope
+from memadmin.api import failures
 from memadmin.api.authentication import NotAuthenticated, authenticate
 from memadmin.api.bodies import drain, read_json
 from memadmin.api.noting import note_erased, note_missing_scope
@@ -96,6 +97,8 @@ class ApiView(APIView):
         if getattr(response, "exception", False):  # a problem is JSON, whatever the view sends else
             request.accepted_renderer, request.accepted_media_type = JSONRenderer(), JSONRenderer.media_type
             drain(request._request)
+            if response.status_code == 500:
+                failures.name_it(response)
         finished = super().finalize_response(request, response, *args, **kwargs)
         finished.headers.setdefault("Cache-Control", "private, no-store")
         return finished
