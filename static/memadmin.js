@@ -105,7 +105,15 @@
     if (form.dataset.sent) { event.preventDefault(); return; }
     if (event.submitter) window.setTimeout(() => event.submitter.setAttribute("aria-busy", "true"));
     if (!event.defaultPrevented) form.dataset.sent = "yes"; // htmx prevents the default and keeps its own order
+    if (form.matches("[data-download-once]")) window.setTimeout(() => began(form), 2000); // a refusal is another page by then
   });
+  // A second press would break off nothing, but lead to a page which says that there is nothing here.
+  function began(form) {
+    const button = find("button", form);
+    rest(button);
+    button.disabled = true;
+    find("[data-began]", form).hidden = false;
+  }
   window.addEventListener("pageshow", () => {
     document.querySelectorAll("form[data-sent]").forEach((form) => { delete form.dataset.sent; });
     document.querySelectorAll("button[aria-busy]").forEach(rest);

@@ -8,7 +8,7 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
@@ -169,6 +169,17 @@ def test_a_link_of_nothing_answers_as_one_that_is_over(cora: Client):
     assert Client().post(reverse("pages:access-export-collect", args=[unknown]), {"code": "x"}).status_code == 422
 
 
+def test_the_link_is_of_the_address_by_which_others_reach_this_installation(cora: Client, settings: Any):
+    request = in_review(cora)
+    make(cora, request)
+    settings.PUBLIC_URL = "https://memory.example.org"
+
+    page = do(cora, "export-link", request).content.decode()
+
+    assert f"https://memory.example.org{reverse('pages:access-export', args=[AccessExport.objects.get().uid])}#" in page
+    assert "http://testserver" not in page
+
+
 def test_the_code_is_in_no_address(cora: Client):
     export, code = linked(cora, in_review(cora))
     answer = take(export, code)
@@ -216,3 +227,16 @@ def test_the_link_fills_in_its_code_and_leaves_the_address(page: Page, cora: Cli
         page.click("text=Take the export")
     assert download.value.suggested_filename.endswith(".zip")
     assert PASSWORD not in page.content()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_has_taken_the_file_is_told_so_and_a_double_click_takes_it_once(page: Page, cora: Client):
+    export, code = linked(cora, in_review(cora))
+    page.goto(f"{reverse('pages:access-export', args=[export.uid])}#{code}")
+
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Take the export").dblclick()
+
+    assert download.value.path().stat().st_size > 1_000
+    expect(page.get_by_text("The download has begun")).to_be_visible()
+    expect(page.get_by_role("button", name="Take the export")).to_be_disabled()

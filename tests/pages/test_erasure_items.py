@@ -77,3 +77,20 @@ def test_the_page_offers_the_reasons_that_the_kind_of_request_knows(cora: Client
     assert f'value="{code}"' in page
     assert f'value="{other}"' not in page
     assert done.status_code == 302
+
+
+@pytest.mark.parametrize(("kind", "offered"), [("access", {"withhold", "delete"}), ("restrict", None), ("rectify", None)])
+def test_a_request_that_erases_nothing_does_not_speak_of_deleting(cora: Client, kind: str, offered: set[str] | None):
+    store(make_container(), a_memory())
+    request = taken_in(cora, kind=kind)
+    look(cora, request)
+
+    shown = cora.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+    items = cora.get(reverse("pages:erasure-items", args=[request.uid]))
+    page = items.content.decode()
+
+    assert "What is done" not in shown + page
+    assert "Take the words out of all mentions" not in shown
+    assert "answered, not approved" not in shown
+    assert ({value for value, _ in items.context["acts"]} or None) == offered
+    assert ('name="act"' in page) is bool(offered)

@@ -61,6 +61,18 @@ LABELS = {
     "before": "before the change",
     "after": "after the change",
     "sources": "came out of",
+    "actor": "by",
+    "target_type": "of",
+    "target_uid": "its name here",
+    "review_on": "looked at again on",
+    "invocation_id": "the agent's turn",
+    "memory_ref": "the agent's name for the memory",
+    "long_term": "long-term memories",
+    "working": "messages and data",
+    "pinned_long_term": "memories marked to be kept",
+    "pinned_sessions": "conversations marked to be kept",
+    "history": "changes of memories",
+    "sessions": "conversations",
 }
 
 
@@ -81,8 +93,8 @@ def entry_of(record: Record) -> Entry:
     said = [("", row[name]) for name in SAID if isinstance(row.get(name), str) and row[name]]
     said += list(_messages(row.get("messages")))
     said += [each for working in more for each in _messages(working.get("messages"))]
-    at = next((str(row[name]) for name in TIMES if row.get(name)), "")
-    return Entry(_moment(at), str(record.get("container") or ""), said, list(_facts(row)))
+    dated_by = next((name for name in TIMES if row.get(name)), "")
+    return Entry(_moment(row.get(dated_by, "")), str(record.get("container") or ""), said, list(_facts(row, besides=dated_by)))
 
 
 def html_of(records: Iterable[Record]) -> str:
@@ -97,11 +109,12 @@ def _messages(messages: Any) -> Iterator[tuple[str, str]]:
         yield str(role or "said"), words or _shown(message)
 
 
-def _facts(row: Record) -> Iterator[tuple[str, str]]:
+def _facts(row: Record, *, besides: str) -> Iterator[tuple[str, str]]:
+    """Yield what else is known; the time that stands above the entry is not told twice."""
     for name, value in row.items():
-        hidden = name in NOT_SHOWN or name in SAID or (name == "user_id" and row["place"] != "store.subjects")
+        hidden = name in NOT_SHOWN or name in SAID or name == besides or (name == "user_id" and row["place"] != "store.subjects")
         if not hidden and value not in (None, "", [], {}, False):
-            yield LABELS.get(name, name.replace("_", " ")), _moment(value) if name.endswith("_at") else _shown(value)
+            yield LABELS.get(name, name.replace("_", " ")), _moment(value) if name.endswith("_at") or name == "at" else _shown(value)
 
 
 def _shown(value: Any) -> str:

@@ -29,7 +29,10 @@ def hand_out(request: ErasureRequest, *, actor: str, now: datetime) -> tuple[Acc
     if export.expires_at is not None and export.expires_at <= now:
         raise WrongState("The export has expired. Make it again.")
     code = sealing.new_code()
-    key = sealing.unwrap_by_server(bytes(export.wrapped_key or b""), export.uid)
+    try:
+        key = sealing.unwrap_by_server(bytes(export.wrapped_key or b""), export.uid)
+    except sealing.Unopened:
+        raise WrongState("The secret key of this installation has changed since the export was made. Make it again.") from None
     export.wrapped_key = sealing.wrap_for_code(key, code, export.uid)
     export.code_digest = sealing.digest_of(code, export.uid)
     export.state, export.handed_by, export.handed_at = ExportState.HANDED_OUT, actor, now

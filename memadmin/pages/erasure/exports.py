@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from django.conf import settings
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
@@ -41,6 +42,7 @@ def erasure_export_link(request: PersonRequest, uid: UUID) -> HttpResponse:
     except Refusal as refusal:
         status = 409 if isinstance(refusal, WrongState) else 422
         return show(request, get_request(request.user, uid), refused=str(refusal), status=status)
-    address = request.build_absolute_uri(reverse("pages:access-export", args=[export.uid]))
+    path = reverse("pages:access-export", args=[export.uid])
+    address = f"{settings.PUBLIC_URL}{path}" if settings.PUBLIC_URL else request.build_absolute_uri(path)
     context = {"found": found, "export": export, "code": code, "address": address, "link": f"{address}#{code}"}
     return render(request, "erasure/export_link.html", context)

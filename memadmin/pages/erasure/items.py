@@ -18,7 +18,7 @@ from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
 from memadmin.erasure import deciding, manifests
 from memadmin.erasure.deciding import Verdict
-from memadmin.erasure.models import Decision, ErasureRequest, Line, ManifestItem, Status
+from memadmin.erasure.models import Decision, ErasureRequest, Kind, Line, ManifestItem, Status
 from memadmin.erasure.moves import Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
@@ -103,10 +103,11 @@ def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", s
         "items": [(item, locations.LOCATIONS.get(item.location), shown) for item, shown in _with_what_they_say(request, found, items)],
         "paging": paging(request, page, total=rows.count(), noun="items"),
         "narrowed": any(chosen.values()),
-        "acts": [act for act in Act if act not in {Act.CLEAR}],
+        "kind": Kind(found.kind),
+        "acts": _acts(found),
         "codes": deciding.codes_of(found.kind).items(),
         "words": deciding.ALL_CODES | {manifests.HELD: "a hold binds it"},
-        "may_decide": found.state == Status.REVIEW and request.user.may(Right.ERASURE_REVIEW),
+        "may_decide": found.state == Status.REVIEW and request.user.may(Right.ERASURE_REVIEW) and bool(_acts(found)),
         "refused": refused,
     }
     return render_page(request, "erasure/items.html", "erasure/_items.html", context, status=status)
@@ -121,3 +122,10 @@ def _with_what_they_say(
     shown = shown_items(request.user, named.values(), words=[str(each) for each in ids]) if named else {}
     for item in items:
         yield item, shown.get(named[item.pk]) if item.pk in named else None
+
+
+def _acts(found: ErasureRequest) -> list[tuple[str, str]]:
+    """Return what a reviewer can decide about a thing. Of a request that erases nothing, only whether it is in the export."""
+    if Kind(found.kind).erases:
+        return [(act.value, str(act.label)) for act in Act if act != Act.CLEAR]
+    return [(Act.WITHHOLD.value, "leave it out of the export"), (Act.DELETE.value, "give it")] if found.kind == Kind.ACCESS else []

@@ -152,6 +152,15 @@ def test_a_link_is_made_once():
         handing.hand_out(request, actor=actor_of(officer()), now=NOON)
 
 
+def test_an_export_from_before_another_secret_key_is_to_be_made_again_and_says_so(settings: Any):
+    request = ready()
+    made(request)
+    settings.SECRET_KEY = "another-secret-key-of-this-installation-0123456789"
+
+    with pytest.raises(WrongState, match="Make it again"):
+        handing.hand_out(request, actor=ACTOR, now=NOON)
+
+
 def test_there_is_no_link_to_what_is_not_made_yet():
     request = ready()
     started(request)

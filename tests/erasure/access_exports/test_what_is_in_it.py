@@ -8,6 +8,7 @@ import pytest
 
 from memadmin.erasure import deciding
 from memadmin.erasure.access_exports import chapters, draft
+from memadmin.erasure.access_exports.entries import entry_of
 from memadmin.erasure.access_exports.places import content_places, is_content
 from memadmin.erasure.deciding import Verdict
 from memadmin.erasure.models import ErasureRequest, Recipient
@@ -284,3 +285,11 @@ def test_the_person_is_told_who_else_gets_data_of_their_containers():
 
     assert "Printing house: names and addresses" in page
     assert "Somebody else" not in page
+
+
+def test_an_entry_of_the_page_tells_its_time_once_and_in_words():
+    entry = entry_of({"place": "store.recalls", "at": "2026-03-01T12:00:14.255476Z", "invocation_id": "t-1", "container": "pharmacy"})
+    pinned = entry_of({"place": "store.pins", "created_at": "2026-03-01T12:00:00Z", "actor": "a job", "review_on": "2027-03-01"})
+
+    assert (entry.at, entry.facts) == ("2026-03-01 12:00 UTC", [("the agent's turn", "t-1")])
+    assert pinned.facts == [("by", "a job"), ("looked at again on", "2027-03-01")]
