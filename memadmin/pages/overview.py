@@ -134,7 +134,8 @@ def _about_erasures(person: Person, *, now: datetime) -> list[tuple[str, str]]:
         (wrong, f"Requests to correct after whose answer the wrong words still stand somewhere: {wrong:,}. Their pages say where.", "warn"),
         (past, f"Backups past their day that nobody has confirmed to be destroyed: {past:,}. Erasures wait for them.", "warn"),
     ]
-    return [(sentence, tone) for number, sentence, tone in said if number]
+    stopped = [("All erasures are stopped in the settings.", "warn")] if configuration.value("erasure_paused") else []
+    return [*stopped, *((sentence, tone) for number, sentence, tone in said if number)]
 
 
 def _requests(person: Person, *, day: date) -> list[tuple[str, str]]:

@@ -3,15 +3,17 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from memadmin.access.roles import Role
 from memadmin.erasure import discovery
 from memadmin.erasure.models.manifests import LocationAnswer
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
-from memadmin.store import locations
+from memadmin.store import configuration, locations
 from tests.erasure.on_pages import do, look, taken_in
-from tests.factories import a_memory, make_container, store
+from tests.erasure.workflow import approved, opened
+from tests.factories import ACTOR, a_memory, make_container, store
 from tests.people import HTMX, a_browser_of
 
 pytestmark = pytest.mark.django_db
@@ -86,3 +88,21 @@ def test_places_that_hold_nothing_are_told_apart_and_none_is_missing(cora: Clien
 
 def test_what_is_said_of_places_has_no_marks_of_a_markup_language():
     assert [place.name for place in locations.in_order() if "`" in place.title + place.goes] == []
+
+
+def test_while_erasures_are_stopped_the_page_of_an_approved_one_and_the_overview_say_so(cora: Client):
+    now = timezone.now()
+    store(make_container(), a_memory(), now=now)
+    request = opened(now=now)
+    approved(request, now=now)
+    address = reverse("pages:erasure-detail", args=[request.uid])
+
+    before = cora.get(address).content.decode()
+    configuration.change("erasure_paused", "on", actor=ACTOR, now=now)
+    after = cora.get(address).content.decode()
+
+    assert "within a minute" in before
+    assert "All erasures are stopped" not in before
+    assert "All erasures are stopped" in after
+    assert "within a minute" not in after
+    assert "All erasures are stopped" in cora.get("/").content.decode()

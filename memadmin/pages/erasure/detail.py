@@ -33,7 +33,7 @@ from memadmin.pages.erasure.inbox import clock_of
 from memadmin.pages.erasure.outcomes import outcome_in_words
 from memadmin.pages.erasure.progress import about_execution, shown_of
 from memadmin.pages.htmx import PersonRequest, notice
-from memadmin.store import locations
+from memadmin.store import configuration, locations
 from memadmin.store.locations import ItemClass
 
 TIMELINE = 20
@@ -80,6 +80,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "state": state,
         **_afterwards(found, now=timezone.now()),
         "export": export,
+        "stopped": state == Status.APPROVED and configuration.value("erasure_paused"),
         "may_tick": request.user.may(Right.ERASURE_REVIEW) and state in {Status.RECEIVED, Status.REVIEW},
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
