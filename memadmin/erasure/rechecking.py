@@ -23,6 +23,7 @@ from memadmin.erasure.models import ErasureRequest, FoundAgain, FoundAgainKind, 
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.verification.looking import OWN_TABLES
 from memadmin.erasure.verification.schema import Holds, Table, tables
+from memadmin.jobs import lease
 from memadmin.jobs.registry import JobView, Step
 from memadmin.store import locations
 from memadmin.store.locations import Act
@@ -90,13 +91,23 @@ def known(modes: Iterable[Mode]) -> Known:
 
 def step(job: JobView, kind: RecheckKind, *, now: datetime) -> Step:
     """Look through some users, or some rows of one table."""
-    at = At(**job.cursor) if job.cursor else At(Recheck.objects.create(kind=kind, started_at=now).pk)
+    if not job.cursor:
+        with transaction.atomic():
+            begun = At(Recheck.objects.create(kind=kind, started_at=now).pk)
+            return _saved(job, Step(finished=False, cursor=asdict(begun)), now=now)
+    at = At(**job.cursor)
     recheck = Recheck.objects.get(pk=at.recheck)
     after, looked = (_some_users if kind is RecheckKind.NIGHTLY else _some_rows)(recheck, at, now=now)
-    Recheck.objects.filter(pk=recheck.pk).update(looked_at=F("looked_at") + looked)
-    if after is None:
-        _end(recheck, now=now)
-    return Step(finished=after is None, cursor=asdict(after or at), done=job.done + looked)
+    with transaction.atomic():  # how much was looked at, and where the look is: a kill between the two would count it twice
+        Recheck.objects.filter(pk=recheck.pk).update(looked_at=F("looked_at") + looked)
+        if after is None:
+            _end(recheck, now=now)
+        return _saved(job, Step(finished=after is None, cursor=asdict(after or at), done=job.done + looked), now=now)
+
+
+def _saved(job: JobView, step: Step, *, now: datetime) -> Step:
+    lease.checkpoint(job, step, now=now)
+    return step
 
 
 def _some_users(recheck: Recheck, at: At, *, now: datetime) -> tuple[At | None, int]:

@@ -181,21 +181,28 @@ def _counts(request: ErasureRequest) -> dict[str, int]:
 
 def _look(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | None:
     if at.look is None:
-        verification = looking.begin(_manifest(request), now=now)
-        return replace(at, look={"verification": verification.pk, **looking.Place().as_cursor()})
+        with transaction.atomic():
+            verification = looking.begin(_manifest(request), now=now)
+            return _saved(job, replace(at, look={"verification": verification.pk, **looking.Place().as_cursor()}), now=now)
     verification = Verification.objects.select_related("manifest", "request").get(pk=at.look["verification"])
-    place, until = looking.step(verification, looking.Place.read(at.look), now=now), time.monotonic() + MOMENT
+    noted, until = looking.Noted(), time.monotonic() + MOMENT
+    place = looking.step(verification, looking.Place.read(at.look), noted, now=now)
     while place is not None and time.monotonic() < until:  # most tables hold next to nothing, and each saving costs more than a look
-        place = looking.step(verification, place, now=now)
-    if place is not None:
-        return replace(at, look={"verification": verification.pk, **place.as_cursor()})
-    verification.refresh_from_db()
-    if verification.outcome == Outcome.CLEAN:
-        return At("close", done=at.done)
-    return _residue(request, verification, now=now)
+        place = looking.step(verification, place, noted, now=now)
+    with transaction.atomic():  # what was found and where the look is: a kill between the two would count it twice
+        looking.save(verification, noted, now=now)
+        if place is not None:
+            return _saved(job, replace(at, look={"verification": verification.pk, **place.as_cursor()}), now=now)
+        if verification.outcome == Outcome.CLEAN:
+            return _saved(job, At("close", done=at.done), now=now)
+        return _residue(request, verification, now=now)
 
 
-@transaction.atomic
+def _saved(job: JobView, after: At, *, now: datetime) -> At:
+    lease.checkpoint(job, Step(finished=False, cursor=asdict(after), done=after.done, total=job.total), now=now)
+    return after
+
+
 def _residue(request: ErasureRequest, verification: Verification, *, now: datetime) -> None:
     """Not complete: somebody looks at the findings, and the search begins anew or the execution goes on."""
     move(request, Status.RESIDUE_FOUND, now=now)

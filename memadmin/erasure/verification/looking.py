@@ -1,5 +1,8 @@
 """One look over the whole database, in steps of one stretch of one table each. Where it has come to is the caller's to keep.
 
+What a step finds is noted in memory alone, until the caller saves it together with where the look is: a look that is killed goes on from
+there, and finds nothing twice.
+
 It is clean when all of this holds: a control was seen in every column of every place; what was found is among what the manifest says
 stays, or is a word that a namesake's own rows say; all of the former is there; and no planner's statistics and no file of a killed import
 or export names the person.
@@ -10,7 +13,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -52,6 +55,22 @@ class Place:
         return asdict(self)
 
 
+@dataclass(slots=True)
+class Noted:
+    """What was found since the last saving. `tables`: how many were looked through, once the look has ended."""
+
+    rows: dict[tuple[FindingKind, str, str], int] = field(default_factory=dict)
+    samples: dict[tuple[FindingKind, str, str], str] = field(default_factory=dict)
+    expected: int = 0
+    found: int = 0
+    controls: tuple[int, int] | None = None  # planted, seen
+    tables: int | None = None
+
+    def add(self, kind: FindingKind, table: str, column: str, *, rows: int, sample: str = "") -> None:
+        self.rows[kind, table, column] = self.rows.get((kind, table, column), 0) + rows
+        self.samples.setdefault((kind, table, column), sample[:100])
+
+
 def begin(manifest: Manifest, *, now: datetime) -> Verification:
     """Open a new look at what a manifest's execution has left."""
     last = manifest.request.verifications.order_by("-number").values_list("number", flat=True).first() or 0
@@ -70,31 +89,53 @@ def probes_of(manifest: Manifest) -> Probes:
     return Probes(whole, known, names % tuple(map(_literal, values)), people)
 
 
-def step(verification: Verification, place: Place, *, now: datetime) -> Place | None:
-    """Take one step. None: the look has ended, and its outcome is written. Its statements read only, besides the control's own."""
+def step(verification: Verification, place: Place, noted: Noted, *, now: datetime) -> Place | None:
+    """Take one step. None: the look has ended. Its statements read only, besides the control's own; what it finds is for `save`."""
     if place.table < 0:
-        _look_at_controls(verification, now=now)
+        _look_at_controls(noted, now=now)
         return Place(0)
     known = [table for table in tables() if not table.name.startswith(OWN_TABLES)]
     if place.table >= len(known):
-        _close(verification, tables_looked_through=len(known), now=now)
+        _close(verification, noted)
+        noted.tables = len(known)
         return None
     table = known[place.table]
     stretch = next_stretch(table, place.after)
-    _compare(verification, table, stretch)
+    _compare(verification, table, stretch, noted)
     return replace(place, after=stretch.upto) if stretch.upto else Place(place.table + 1)
 
 
-def _look_at_controls(verification: Verification, *, now: datetime) -> None:
+@transaction.atomic
+def save(verification: Verification, noted: Noted, *, now: datetime) -> None:
+    """Write down what was found, in the transaction in which the caller saves where the look is; after the last step its outcome."""
+    for (kind, table, column), rows in noted.rows.items():
+        values = {"rows": rows, "sample": noted.samples[kind, table, column]}
+        finding, is_new = Finding.objects.get_or_create(verification=verification, kind=kind, table=table, column=column, defaults=values)
+        if not is_new:
+            Finding.objects.filter(pk=finding.pk).update(rows=F("rows") + rows)
+    values = {"expected": F("expected") + noted.expected, "found": F("found") + noted.found}
+    if noted.controls is not None:
+        values |= dict(zip(("controls", "controls_seen"), noted.controls, strict=True))
+    if noted.tables is not None:
+        values |= {"outcome": _outcome(verification), "ended_at": now, "tables": noted.tables}
+    Verification.objects.filter(pk=verification.pk).update(**values)
+    verification.refresh_from_db()
+
+
+def _outcome(verification: Verification) -> Outcome:
+    kinds = set(verification.findings.values_list("kind", flat=True))
+    return Outcome.BLIND if FindingKind.BLIND in kinds else Outcome.RESIDUE if kinds else Outcome.CLEAN
+
+
+def _look_at_controls(noted: Noted, *, now: datetime) -> None:
     blind, planted = controls.blind_places(now=now), controls.planted_columns()
-    with transaction.atomic():
-        Verification.objects.filter(pk=verification.pk).update(controls=planted, controls_seen=planted - len(blind))
-        for name in blind:
-            table, _, column = name.rpartition(".")
-            _note(verification, FindingKind.BLIND, table, column, rows=1)
+    noted.controls = (planted, planted - len(blind))
+    for name in blind:
+        table, _, column = name.rpartition(".")
+        noted.add(FindingKind.BLIND, table, column, rows=1)
 
 
-def _compare(verification: Verification, table: Table, stretch: Stretch) -> None:
+def _compare(verification: Verification, table: Table, stretch: Stretch, noted: Noted) -> None:
     """Note the rows that were found and were not to stay: once each, in the first column that has it."""
     found: dict[str, Hit] = {}
     probes = probes_of(verification.manifest)
@@ -109,7 +150,7 @@ def _compare(verification: Verification, table: Table, stretch: Stretch) -> None
     for key, hit in left.items():
         by_column.setdefault(hit.column, []).append(key)
     for column, keys in by_column.items():
-        _note(verification, FindingKind.RESIDUE, table.name, column, rows=len(keys), sample=keys[0])
+        noted.add(FindingKind.RESIDUE, table.name, column, rows=len(keys), sample=keys[0])
 
 
 def _staying(verification: Verification, table: Table) -> set[str]:
@@ -118,20 +159,16 @@ def _staying(verification: Verification, table: Table) -> set[str]:
     return set(items.values_list("row_key", flat=True).iterator())
 
 
-def _close(verification: Verification, *, tables_looked_through: int, now: datetime) -> None:
-    _look_for_missing(verification)
+def _close(verification: Verification, noted: Noted) -> None:
+    _look_for_missing(verification, noted)
     probes = probes_of(verification.manifest)
     by_name = {table.name: table for table in tables()}
     papers = {name for name in by_name if name.startswith(OWN_TABLES)}  # their statistics are made anew with their end
     for name, columns in statistics.found_in_statistics(probes, besides=papers | _tables_with_staying(verification)).items():
         if not (name in by_name and have_rows_in(by_name[name], probes)):
-            _note(verification, FindingKind.RESIDUE, statistics.TABLE, name, rows=columns)
+            noted.add(FindingKind.RESIDUE, statistics.TABLE, name, rows=columns)
     for path in files_with(_folders(), probes.raw_needles):
-        _note(verification, FindingKind.RESIDUE, "files", path.parent.name, rows=1, sample=path.name[:100])
-    kinds = set(verification.findings.values_list("kind", flat=True))
-    outcome = Outcome.BLIND if FindingKind.BLIND in kinds else Outcome.RESIDUE if kinds else Outcome.CLEAN
-    Verification.objects.filter(pk=verification.pk).update(outcome=outcome, ended_at=now, tables=tables_looked_through)
-    verification.refresh_from_db()
+        noted.add(FindingKind.RESIDUE, "files", path.parent.name, rows=1, sample=path.name)
 
 
 def _tables_with_staying(verification: Verification) -> set[str]:
@@ -140,16 +177,16 @@ def _tables_with_staying(verification: Verification) -> set[str]:
     return {locations.LOCATIONS[name].table for name in names if name in locations.LOCATIONS}
 
 
-def _look_for_missing(verification: Verification) -> None:
+def _look_for_missing(verification: Verification, noted: Noted) -> None:
     """Ask for everything that was to stay, by its key: what else took it, has to be known."""
     for location in locations.in_order():
         items = ManifestItem.objects.filter(manifest=verification.manifest, location=location.name, act__in=STAYS).order_by("pk")
         keys = [json.loads(key) for key in items.values_list("row_key", flat=True).iterator()] if location.table else []
         for start in range(0, len(keys), EXISTING_AT_ONCE):
-            _count_existing(verification, location.table, keys[start : start + EXISTING_AT_ONCE])
+            _count_existing(location.table, keys[start : start + EXISTING_AT_ONCE], noted)
 
 
-def _count_existing(verification: Verification, name: str, keys: list[Any]) -> None:
+def _count_existing(name: str, keys: list[Any], noted: Noted) -> None:
     table = next((each for each in tables() if each.name == name), None)
     columns = ", ".join(map(connection.ops.quote_name, table.key)) if table else ""
     there = 0
@@ -162,21 +199,15 @@ def _count_existing(verification: Verification, name: str, keys: list[Any]) -> N
                 [part for row in rows for part in row],
             )
             there = int(cursor.fetchone()[0])
-    Verification.objects.filter(pk=verification.pk).update(expected=F("expected") + len(keys), found=F("found") + there)
+    noted.expected += len(keys)
+    noted.found += there
     if there < len(keys):
-        _note(verification, FindingKind.MISSING, name, "", rows=len(keys) - there)
+        noted.add(FindingKind.MISSING, name, "", rows=len(keys) - there)
 
 
 def _folders() -> list[Path]:
     root = Path(tempfile.gettempdir())
     return [*(folder for pattern in TEMPORARY for folder in root.glob(pattern)), settings.VAR_DIR / "exports", settings.VAR_DIR / "log"]
-
-
-def _note(verification: Verification, kind: FindingKind, table: str, column: str, *, rows: int, sample: str = "") -> None:
-    values = {"rows": rows, "sample": sample[:100]}
-    finding, is_new = Finding.objects.get_or_create(verification=verification, kind=kind, table=table, column=column, defaults=values)
-    if not is_new:
-        Finding.objects.filter(pk=finding.pk).update(rows=F("rows") + rows)
 
 
 def _literal(value: Any) -> str:

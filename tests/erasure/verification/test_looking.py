@@ -6,7 +6,7 @@ from memadmin.audit.actions import Action
 from memadmin.erasure.models import Outcome
 from memadmin.erasure.planting import plant_person
 from memadmin.erasure.verification import controls, looking
-from memadmin.erasure.verification.looking import Place
+from memadmin.erasure.verification.looking import Noted, Place
 from memadmin.jobs.models import Job
 from memadmin.store.locations import Act
 from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Pin, Session, Subject, WorkingMemory
@@ -57,7 +57,9 @@ def look(manifest):
     verification = looking.begin(manifest, now=NOON)
     place = Place()
     while place is not None:
-        place = looking.step(verification, Place.read(place.as_cursor()), now=NOON)
+        noted = Noted()
+        place = looking.step(verification, Place.read(place.as_cursor()), noted, now=NOON)
+        looking.save(verification, noted, now=NOON)
     return verification
 
 
