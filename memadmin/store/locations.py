@@ -105,7 +105,7 @@ class Location:
     looked through for mentions, `read` how a column of another kind becomes text and `pack` the other way round. `delete` removes rows by
     their keys inside the caller's transaction and returns how many went; `delete_listed` does so with thousands at once, but may leave some
     to `delete`. A made-up row needs `example` besides the columns, so that its table takes it; `plant` makes one where a row alone is not
-    enough.
+    enough, and returns its key.
     """
 
     name: str
@@ -124,7 +124,7 @@ class Location:
     delete_listed: RemoveListed | None = None
     pack: Mapping[str, Callable[[str], Any]] = field(default_factory=dict)
     example: Mapping[str, Any] = field(default_factory=dict)
-    plant: Callable[[str, datetime], None] | None = None
+    plant: Callable[[str, datetime], Any] | None = None
 
     @property
     def app(self) -> str:

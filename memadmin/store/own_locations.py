@@ -58,9 +58,10 @@ def links_of(scope: Scope, after: Any, limit: int) -> Page:
     return Page(found, (1, 0) if part == 0 else None)
 
 
-def said_in_the_log(word: str, now: datetime) -> None:
-    """Append an entry with this word beside it: the log takes a payload with its entry alone."""
-    log.append(Action.ERASURE_CONTROL_PLANTED, actor="job/erasure", target="erasure/control", at=now, payload={"note": word})
+def said_in_the_log(word: str, now: datetime) -> list[Any]:
+    """Append an entry with this word beside it, and return its key: the log takes a payload with its entry alone."""
+    entry = log.append(Action.ERASURE_CONTROL_PLANTED, actor="job/erasure", target="erasure/control", at=now, payload={"note": word})
+    return [entry.stream, entry.seq]
 
 
 def users(scope: Scope, after: Any, limit: int) -> Page:

@@ -76,8 +76,7 @@ def _say(drill: Drill, container: Container, *, actor: str, now: datetime) -> No
 def _plant_row(location: Location, planted: Planted, *, now: datetime) -> list[list[Any]]:
     """Make one row, and what its table needs besides; return [table, key] of each, the last one first."""
     if location.plant is not None:
-        location.plant(planted.word, now)
-        return []
+        return [[location.table, location.plant(planted.word, now)]]
     return _made(model_of(location.table), planted, location, now=now)
 
 

@@ -238,7 +238,16 @@ def _tidy(drill: Drill, request: ErasureRequest | None, *, now: datetime) -> Non
     if request is not None and request.state != Status.COMPLETED and not drill.failures:
         _fault(drill, f"request.{request.state}" + (f".{request.error_code.lower()}" if request.error_code else ""))
     tidying.tidy(drill, actor=ACTOR, now=now)
+    tidying.forget(drill)
+    _look_for_traces(drill)
     _end(drill, now=now)
+
+
+def _look_for_traces(drill: Drill) -> None:
+    """After a failure too nothing of the made-up person may be left."""
+    if drill.failures and (left := checking.traces(drill)):
+        Drill.objects.filter(pk=drill.pk).update(traces_after=left)
+        _fault(drill, "traces_left")
 
 
 @transaction.atomic
@@ -276,4 +285,5 @@ def failed(job: JobView, *, error_code: str, now: datetime) -> None:
     drill = Drill.objects.get(uid=UUID(job.target.rpartition("/")[2]))
     _fault(drill, f"stopped.{error_code.lower()}")
     do_part(lambda: tidying.tidy(drill, actor=ACTOR, now=now), name=DRILL)
+    do_part(lambda: tidying.forget(drill), name=DRILL)
     _end(drill, now=now)

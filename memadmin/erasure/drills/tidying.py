@@ -13,22 +13,26 @@ from django.db.models import QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditPayload
+from memadmin.erasure import purging
 from memadmin.erasure.drills import guarding
 from memadmin.erasure.drills.planting import model_of
+from memadmin.erasure.execution import physical
 from memadmin.erasure.execution.erasing import OF_PLACE
 from memadmin.erasure.intake import target_of
-from memadmin.erasure.models import Drill, ErasureRequest, ScopeItem, Status
+from memadmin.erasure.models import Drill, ErasureRequest, Status
 from memadmin.erasure.querysets import ENDED
+from memadmin.erasure.verification.schema import tables
 from memadmin.store import locations, removal, suppression
 
-REDACTED = "store.audit_payloads"
+PAYLOADS = AuditPayload._meta.db_table  # which the log lets go of itself, so that its chain says so
 
 
 @transaction.atomic
 def tidy(drill: Drill, *, actor: str, now: datetime) -> None:
     """Take everything away, and say how much it was. Twice is once."""
     request = ErasureRequest.objects.filter(drill=drill).first()
-    counts = {"rows": _remove_rows(drill), **_remove_container(drill)}
+    counts = {"rows": _remove_rows(drill, actor=actor, now=now), **_remove_container(drill)}
     if request is not None:
         counts["suppressions"] = suppression.end_drill(target_of(request))
         _end(request, now=now)
@@ -40,9 +44,18 @@ def target_of_drill(drill: Drill) -> str:
     return f"drills/{drill.uid}"
 
 
-def _remove_rows(drill: Drill) -> int:
-    gone = 0
+def forget(drill: Drill) -> None:
+    """After a failure nobody else has: let the database forget what was planted, outside of any transaction. Raises NotForgotten."""
+    if drill.failures:
+        physical.forget(table.name for table in tables())
+
+
+def _remove_rows(drill: Drill, *, actor: str, now: datetime) -> int:
+    said = [tuple(key) for table, key in drill.rows if table == PAYLOADS]
+    gone = log.redact_payload(said, actor=actor, at=now, reason_code="drill")
     for table, key in drill.rows:
+        if table == PAYLOADS:
+            continue
         rows: QuerySet[Any] = QuerySet(model_of(table)).filter(pk=key)
         gone += rows._raw_delete(connection.alias)
     return gone
@@ -68,8 +81,7 @@ def _remove_container(drill: Drill) -> dict[str, int]:
 
 def _end(request: ErasureRequest, *, now: datetime) -> None:
     """A drill that failed leaves no open request behind: nobody could carry it on, since its person is gone."""
-    request.subjects.update(user_id=None)
-    request.notes.all().delete()
-    ScopeItem.objects.filter(manifest__request=request).delete()
-    open_one = ErasureRequest.objects.filter(pk=request.pk).exclude(state__in=ENDED)
-    open_one.update(state=Status.CANCELLED, state_since=now, outcome_code="drill_failed", purged_at=now)
+    if request.state in ENDED:
+        return  # its execution has purged its papers
+    ErasureRequest.objects.filter(pk=request.pk).update(state=Status.CANCELLED, state_since=now, outcome_code="drill_failed")
+    purging.purge(request, now=now)
