@@ -195,7 +195,8 @@ def _look(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | 
             return _saved(job, replace(at, look={"verification": verification.pk, **place.as_cursor()}), now=now)
         if verification.outcome == Outcome.CLEAN:
             return _saved(job, At("close", done=at.done), now=now)
-        return _residue(request, verification, now=now)
+        _residue(request, verification, now=now)
+    return None
 
 
 def _saved(job: JobView, after: At, *, now: datetime) -> At:
