@@ -8,16 +8,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from memadmin.access.actors import actor_of
+from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry
 from memadmin.erasure import deadlines, intake, workflow
 from memadmin.erasure.intake import BadReceipt, KeyReused, NobodyMeant, NotForThisKind, NothingWritten, TooMany
 from memadmin.erasure.look_alikes import candidates, says_whom, skeleton
 from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Profile, Status
 from memadmin.erasure.moves import WrongState
+from memadmin.erasure.visibility import visible_requests
 from memadmin.erasure.workflow import NoPause, NotExtended, UnknownCode
 from memadmin.store.models import LongTermMemory, Subject
 from tests.erasure.workflow import discovered, officer, opened, opened_for
 from tests.factories import NOON, a_memory, days, make_container, make_session, store
+from tests.people import make_person
 
 FEBRUARY_28 = date(2026, 2, 28)
 
@@ -326,3 +329,19 @@ class TestLimits:
         assert opened(key="k") == first
         discovered(first)
         assert opened().number == 3
+
+
+@pytest.mark.django_db
+def test_a_request_about_somebody_whom_nobody_knows_is_seen_by_who_opened_it():
+    ours, theirs = make_container("ours"), make_container("theirs")
+    cora, carl = (make_person(Role.COMPLIANCE, login=login, containers=[ours]) for login in ("cora", "carl"))
+    store(theirs, a_memory())
+
+    unknown = opened("ghost", ticked=[], unknown=["ghost"], actor=actor_of(cora))
+    elsewhere = opened("ann", containers=[theirs], actor=actor_of(cora))
+
+    assert [set(visible_requests(person)) for person in (cora, carl, make_person(Role.COMPLIANCE, login="all"))] == [
+        {unknown},
+        set(),
+        {unknown, elsewhere},
+    ]
