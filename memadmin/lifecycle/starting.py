@@ -8,6 +8,7 @@ from memadmin.lifecycle import housekeeping, planning
 from memadmin.lifecycle.models import Run, RunState
 from memadmin.lifecycle.warnings import Warned, why_nothing_runs
 from memadmin.store import configuration, policies
+from memadmin.store.models import PolicyStatus
 
 
 class CannotStart(Exception):
@@ -68,8 +69,17 @@ def may_start(run: Run, *, now: datetime) -> None:
 
 
 def _made_under(run: Run, now_in_force: str) -> str:
-    if run.policy_version:
-        return f"under policy version {run.policy_version.number}; {now_in_force}. Make a new preview."
-    if run.is_without_policy:
-        return f"without a policy; {now_in_force}. Make a new preview."
-    return f"for a policy that is not in force; {now_in_force}. Publish these values, and this preview can be carried out."
+    version = run.policy_version
+    if version is None:
+        if run.is_without_policy:
+            return f"without a policy; {now_in_force}. Make a new preview."
+        return f"for a policy that is not in force; {now_in_force}. Publish these values, and this preview can be carried out."
+    if version.status == PolicyStatus.DROPPED:
+        return f"for version {version.number}, a draft that was dropped; {now_in_force}. Make a new preview."
+    if version.status not in {PolicyStatus.DRAFT, PolicyStatus.SCHEDULED}:
+        return f"under policy version {version.number}; {now_in_force}. Make a new preview."
+    if version.digest != run.policy_digest:
+        return f"for the draft {version.number} as it was before it was edited; {now_in_force}. Preview the draft again."
+    if version.status == PolicyStatus.SCHEDULED:
+        return f"for version {version.number}, which has a time to come into force; {now_in_force}. It can be carried out from then on."
+    return f"for the draft {version.number}; {now_in_force}. Publish the draft, and this preview can be carried out."

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any
 from urllib.parse import urlencode
 
@@ -29,6 +30,12 @@ WEIGHTS = ("recency", "frequency", "importance")
 HALF_LIFE_WANTED = f"The half-life is a number of days above 0, up to {HIGHEST_HALF_LIFE_HOURS // 24:,} (10 years). Usual are 30."
 
 
+def _text(called: str, **details: Any) -> forms.CharField:
+    """Return a field for the digits of a number; `called` names it where its message stands apart from it."""
+    too_long = f"“{called}” takes up to %(limit_value)d characters, and got %(show_value)d: that is no number it can have."
+    return forms.CharField(required=False, max_length=20, error_messages={"max_length": too_long}, **details)
+
+
 class PolicyForm(forms.Form):
     """Texts throughout: the rules read the numbers themselves, and say in words what is wrong with one."""
 
@@ -38,9 +45,7 @@ class PolicyForm(forms.Form):
     seen = forms.CharField(required=False, max_length=10_000, widget=forms.HiddenInput())  # the draft as it was opened
     note = forms.CharField(required=False, max_length=1000, label="Note", help_text="Why the policy changes; the next editor reads it.")
     use_relevance = forms.BooleanField(required=False, label="Use a relevance rule for each user's long-term memories")
-    half_life_days = forms.CharField(
-        required=False, max_length=20, label="Half-life", help_text="days without a recall until recency halves"
-    )
+    half_life_days = _text("Half-life", label="Half-life", help_text="days without a recall until recency halves")
 
     def __init__(self, *args: Any, standing: RetentionPolicy | None = None, **kwargs: Any) -> None:
         """`standing` is the policy in force: what it leaves out and the form does not limit stays left out."""
@@ -48,11 +53,11 @@ class PolicyForm(forms.Form):
         self._standing: dict[str, Any] = to_document(standing) if standing else {}
         for name, _, label, unit in LIMITS:
             number = forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off"})
-            self.fields[name] = forms.CharField(required=False, max_length=20, label=label, help_text=unit, widget=number)
+            self.fields[name] = _text(f"{label} … {unit}", label=label, help_text=unit, widget=number)
             self.fields[f"{name}_none"] = forms.BooleanField(required=False, label="no limit")
         for name in WEIGHTS:
             decimal = forms.TextInput(attrs={"inputmode": "decimal", "autocomplete": "off"})
-            self.fields[name] = forms.CharField(required=False, max_length=20, label=name.capitalize(), widget=decimal)
+            self.fields[name] = _text(name.capitalize(), label=name.capitalize(), widget=decimal)
         self.policy: RetentionPolicy | None = None
 
     @classmethod
@@ -76,14 +81,16 @@ class PolicyForm(forms.Form):
             if data.get(f"{name}_none") and (data.get(name) or "").strip():
                 both = f"“{label}” has a number of {unit} and the tick “no limit” at once."
                 self.add_error(name, f"{both} Take the tick away, or empty the number.")
-        if data.get("use_relevance") and not _is_half_life(data.get("half_life_days") or ""):
+        told = "half_life_days" in self.errors
+        if data.get("use_relevance") and not told and not _is_half_life(data.get("half_life_days") or ""):
             self.add_error("half_life_days", HALF_LIFE_WANTED)
-        if self.errors:
-            return data
-        try:
-            self.policy = parse_policy(self._document(data))
-        except InvalidPolicy as error:
-            self.add_error(_field_at(error.field), error.message)
+        document = self._document(data)
+        for wrong in _all_wrong(document):
+            field = _field_at(wrong.field)
+            if field is None or field not in self.errors:
+                self.add_error(field, wrong.message)
+        if not self.errors:
+            self.policy = parse_policy(document)
         return data
 
     def _document(self, data: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,6 +139,24 @@ def _data(policy: RetentionPolicy, *, base: int | None) -> dict[str, Any]:
     data["half_life_days"] = f"{relevance.half_life_hours / 24:.12g}"
     data.update({name: f"{getattr(relevance.weights, name):.12g}" for name in WEIGHTS})
     return data
+
+
+def _all_wrong(document: Mapping[str, Any]) -> Iterator[InvalidPolicy]:
+    """Yield all that is wrong. The rules tell the first fault alone, so each is put right in a copy and they are asked again."""
+    right = to_document(RetentionPolicy(relevance=RelevanceRule()))
+    tried, told = deepcopy(dict(document)), set[str]()
+    while True:
+        try:
+            parse_policy(tried)
+        except InvalidPolicy as error:
+            yield error
+            if error.field in told or not error.field:
+                return
+            told.add(error.field)
+            *parents, last = error.field.split(".")
+            _place(tried, parents)[last] = _at(right, error.field)
+        else:
+            return
 
 
 def _place(document: dict[str, Any], parents: list[str]) -> dict[str, Any]:

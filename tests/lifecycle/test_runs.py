@@ -3,11 +3,11 @@ import pytest
 from memadmin.audit import log
 from memadmin.jobs.models import JobState
 from memadmin.jobs.runner import run_inline
-from memadmin.lifecycle import runs
-from memadmin.lifecycle.models import Run, RunState, RunVictim
+from memadmin.lifecycle import planning, runs
+from memadmin.lifecycle.models import Run, RunState, RunVictim, Trigger
 from memadmin.lifecycle.runs import NothingRuns, OtherRunLive, StalePolicy, TooOld
 from memadmin.lifecycle.states import WrongState
-from memadmin.store import archive, configuration, pinning, policies
+from memadmin.store import archive, configuration, drafts, pinning, policies
 from memadmin.store.intake import Source
 from memadmin.store.models import Archived, ItemType, LongTermMemory, Provenance, Session, WorkingMemory
 from tests.factories import ACTOR, NOON, days, make_container, make_memory, make_session, subject_of
@@ -237,3 +237,40 @@ def test_an_item_that_is_there_again_keeps_its_newer_form():
 def test_only_an_ended_run_can_be_restored():
     with pytest.raises(WrongState):
         runs.restore_run(preview(governed(KEEP_THREE)), actor=ACTOR, now=NOON)
+
+
+@pytest.mark.parametrize(
+    ("happens", "said"),
+    [
+        ("nothing", "was made for the draft 2; version 1 is in force now. Publish the draft, and this preview can be carried out."),
+        ("edited", "for the draft 2 as it was before it was edited; version 1 is in force now. Preview the draft again."),
+        ("dropped", "for version 2, a draft that was dropped; version 1 is in force now. Make a new preview."),
+        ("scheduled", "for version 2, which has a time to come into force; version 1 is in force now. It can be carried out from then on."),
+    ],
+)
+def test_the_preview_of_a_stored_draft_says_which_way_leads_on(happens, said):
+    container = governed(a_policy(relevance={"max_records": 4}))
+    draft = policies.save_draft(container, KEEP_THREE, actor=ACTOR, now=NOON)
+    run = planning.plan(container, KEEP_THREE, now=NOON, trigger=Trigger.PREVIEW, actor=ACTOR, policy_version=draft)
+    if happens == "edited":
+        drafts.edit(container, draft.number, a_policy(relevance={"max_records": 9}), actor=ACTOR, now=NOON, revision=1)
+    if happens == "dropped":
+        drafts.drop(container, draft.number, actor=ACTOR, now=NOON)
+    if happens == "scheduled":
+        drafts.schedule(container, draft.number, at=NOON + days(1), base=1, seen=draft.digest, actor=ACTOR, now=NOON)
+    run = Run.objects.get(pk=run.pk)
+
+    with pytest.raises(StalePolicy) as refused:
+        runs.start(run, actor=ACTOR, now=NOON)
+
+    assert str(refused.value).endswith(said)
+
+
+def test_the_preview_of_a_draft_is_carried_out_once_the_draft_is_in_force():
+    container = governed(a_policy(relevance={"max_records": 4}))
+    draft = policies.save_draft(container, KEEP_THREE, actor=ACTOR, now=NOON)
+    run = planning.plan(container, KEEP_THREE, now=NOON, trigger=Trigger.PREVIEW, actor=ACTOR, policy_version=draft)
+
+    policies.publish_draft(container, draft.number, seen=draft.digest, actor=ACTOR, now=NOON, base=1)
+
+    assert runs.start(Run.objects.get(pk=run.pk), actor=ACTOR, now=NOON)

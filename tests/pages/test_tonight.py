@@ -135,4 +135,4 @@ def test_a_preview_of_values_that_were_published_later_is_carried_out_under_that
 
     assert "Publish these values, and this preview can be carried out." in refused
     assert (run.state, run.policy_version) == (RunState.FINISHED, version)
-    assert "(version 2)" in text_of(client.get(url("run-detail", run.number)))
+    assert ">version 2</a>)" in text_of(client.get(url("run-detail", run.number)))
