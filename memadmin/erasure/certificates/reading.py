@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from memadmin.erasure.deciding import ALL_CODES
+from memadmin.erasure.manifests import HELD
 from memadmin.erasure.models import Ground, Kind, NoticeState
 
 _COUNTS = {"erased": "erased", "redacted": "with words taken out", "rederived": "derived anew", "absent": "gone before", "withheld": "kept"}
@@ -39,6 +41,7 @@ _TIMES = {
     "completed_at": "complete",
     "issued_at": "issued",
 }
+_REASONS = {**ALL_CODES, HELD: "a hold, or what is kept hangs on it"}
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
 _PEOPLE = {"opened_by": "taken in by", "identity": "identity of the person", "reviewed_by": "reviewed by", "approved_by": "approved by"}
 
@@ -126,7 +129,7 @@ def _verified(document: dict[str, Any]) -> Part:
 
 
 def _withheld(withheld: list[dict[str, Any]]) -> Part:
-    rows = [[each["reason"], str(each["items"]), each["review_on"]] for each in withheld]
+    rows = [[_REASONS.get(each["reason"], each["reason"]), f"{each['items']:,}", each["review_on"]] for each in withheld]
     return Part("What is kept, and why", rows, ["reason", "items", "looked at again on"])
 
 

@@ -106,7 +106,7 @@ def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", s
         "kind": Kind(found.kind),
         "acts": _acts(found),
         "codes": deciding.codes_of(found.kind).items(),
-        "words": deciding.ALL_CODES | {manifests.HELD: "a hold binds it"},
+        "words": deciding.ALL_CODES | {manifests.HELD: "a hold, or what is kept hangs on it"},
         "may_decide": found.state == Status.REVIEW and request.user.may(Right.ERASURE_REVIEW) and bool(_acts(found)),
         "refused": refused,
     }

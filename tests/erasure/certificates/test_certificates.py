@@ -110,6 +110,21 @@ def test_the_page_says_how_many_items_lost_words_and_when_without_fractions_of_s
     assert ["issued", "2026-03-01 12:00:00 UTC"] in parts["When"].rows
 
 
+def test_97_what_is_kept_is_told_with_its_reason_in_words(request_):
+    looked(request_)
+    document = json.loads(issue(request_, Level.PARTLY, DONE, actor="job/erasure", now=NOON).document)
+    document["withheld"] = [{"reason": each, "items": 1_200, "review_on": ""} for each in ("art_17_3_b", "hold", "of a later version")]
+
+    part = next(part for part in parts_of(document) if part.title.startswith("What is kept"))
+
+    assert [row[0] for row in part.rows] == [
+        "a legal duty to keep it (17(3)(b))",
+        "a hold, or what is kept hangs on it",
+        "of a later version",
+    ]
+    assert part.rows[0][1] == "1,200"
+
+
 def test_51_an_approval_that_was_refused_is_none_of_the_entries_that_prove_the_erasure(request_):
     looked(request_)
     target = f"erasure/{request_.uid}"
