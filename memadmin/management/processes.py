@@ -16,6 +16,7 @@ from memadmin.jobs import heartbeat
 from memadmin.management.addresses import Address
 from memadmin.management.supervisor import Child
 
+WORKER = "memadmin.management.web_worker.Worker"
 THREADS = 8  # of one web process; on SQLite two processes were slower than one
 # No query string: it can hold what somebody searched for. The path is what memadmin.wsgi lets be seen of it.
 ACCESS_LOG = "%(m)s %({LOGGED_PATH}e)s %(s)s %(B)s bytes %(M)s ms"
@@ -57,7 +58,7 @@ class HeartbeatWatch:
 
 
 def web(address: Address, *, environment: dict[str, str], output: IO[bytes] | None) -> Child:
-    options = ["--workers", str(settings.WEB_PROCESSES), "--threads", str(THREADS), "--worker-class", "gthread"]
+    options = ["--workers", str(settings.WEB_PROCESSES), "--threads", str(THREADS), "--worker-class", WORKER]
     logs = ["--access-logfile", "-", "--access-logformat", ACCESS_LOG]
     quiet = ["--no-control-socket", "--graceful-timeout", "15"]
     command = [sys.executable, "-m", "gunicorn", "--bind", str(address), *options, *logs, *quiet, "memadmin.serving:application"]

@@ -1,0 +1,20 @@
+"""The web server's worker: a connection gets one of its few threads when it has something to say.
+
+Browsers open connections ahead of need. gunicorn waits five seconds in a thread for the first byte of each, so that a page with a few
+of them beside it held up everybody.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from gunicorn.workers.gthread import _DEFER, ThreadWorker  # type: ignore[import-untyped]  # gunicorn has no types
+
+AT_ONCE = 0.02  # seconds: who sends a request with the connection has sent it by then
+
+
+class Worker(ThreadWorker):  # type: ignore[misc]
+    def handle(self, conn: Any) -> Any:
+        if not conn.initialized and not conn.wait_for_data(AT_ONCE):
+            return _DEFER  # to the poller, which comes back when the first byte is there
+        return super().handle(conn)
