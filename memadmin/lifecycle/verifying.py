@@ -13,7 +13,7 @@ from django.db import connection, transaction
 from memadmin.audit import anchors, checkpoints, log, stretches
 from memadmin.audit.actions import Action
 from memadmin.audit.findings import COULD_NOT_RUN, WORDS, Kind, Report
-from memadmin.audit.models import AuditHead, Outcome, Verification
+from memadmin.audit.models import AuditEntry, AuditHead, Outcome, Stream, Verification
 from memadmin.audit.stretches import Place
 from memadmin.jobs import lease, queue
 from memadmin.jobs.models import Job
@@ -22,6 +22,7 @@ from memadmin.jobs.registry import JobView, Step
 VERIFY = "verify-audit"
 WHOLE = "whole"  # the target of a job that reads everything
 WHOLE_AFTER = timedelta(days=6, hours=12)
+PUT_BACK = (Action.AUDIT_RESTORED, Action.LEDGER_REPLAYED, Action.LEDGER_LOSS_ACCEPTED)  # each accepts an older database
 FINDINGS_KEPT = 20
 LOOKS_KEPT = 400
 
@@ -72,12 +73,22 @@ def _begin(job: JobView, *, now: datetime) -> Step:
 
 
 def _begin_at(now: datetime) -> int:
-    """Return the checkpoint from which tonight's look may begin, 0 for the first row: after a week, or after a look that was not good."""
+    """Return the checkpoint from which tonight's look may begin, 0 for the first row: after a week, after a look that was not good, and
+    after an older database was put back, since nobody has read yet what it holds below its checkpoints.
+    """
     ended = Verification.objects.filter(ended_at__isnull=False).order_by("-pk")
     last, last_whole = ended.first(), ended.filter(whole=True, exit_code=0).first()
     if last is None or last.exit_code or last_whole is None or last_whole.started_at <= now - WHOLE_AFTER:
         return 0
-    return last.checkpoint
+    return 0 if _put_back_since(last_whole) else last.checkpoint
+
+
+def _put_back_since(look: Verification) -> bool:
+    """Whether another database was accepted after a look: the row of the log that says so is newer than those that the look has read."""
+    accepted = AuditEntry.objects.in_stream(Stream.GOVERNANCE).filter(action__in=PUT_BACK)
+    seen = AuditEntry.objects.in_stream(Stream.GOVERNANCE).filter(action=Action.AUDIT_VERIFIED, at__gte=look.started_at).order_by("seq")
+    first = seen.values_list("seq", flat=True).first()
+    return first is None or accepted.filter(seq__gt=first).exists()
 
 
 @transaction.atomic

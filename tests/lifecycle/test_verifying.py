@@ -119,6 +119,39 @@ def test_a_look_that_was_not_good_is_followed_by_one_at_everything():
     assert [(each.whole, each.exit_code) for each in looks] == [(True, 20), (True, 20)]
 
 
+@pytest.mark.parametrize("action", [Action.AUDIT_RESTORED, Action.LEDGER_REPLAYED, Action.LEDGER_LOSS_ACCEPTED])
+def test_the_first_look_after_an_accepted_restore_reads_everything_and_finds_what_was_rewritten(action):
+    act(20)
+    checkpoints.write(actor="job/seal", now=NOON)
+    assert look(target="", now=NOON).exit_code == 0
+    spoil("UPDATE audit_entry SET actor = 'person/9' WHERE seq = 2")
+    log.append(action, actor=ACTOR, target="audit/governance", at=NOON)
+
+    looks = [look(target="", now=NOON + days(1))]
+
+    assert [(each.whole, each.exit_code) for each in looks] == [(True, 20)]
+
+
+def test_after_that_look_the_nights_are_short_again():
+    act(20)
+    checkpoints.write(actor="job/seal", now=NOON)
+    look(target="", now=NOON)
+    log.append(Action.LEDGER_REPLAYED, actor=ACTOR, target="audit/governance", at=NOON)
+
+    looks = [look(target="", now=NOON + days(day)) for day in (1, 2)]
+
+    assert [each.whole for each in looks] == [True, False]
+
+
+def test_a_clock_that_went_back_hides_no_restore():
+    act(20)
+    checkpoints.write(actor="job/seal", now=NOON)
+    look(target="", now=NOON)
+    log.append(Action.AUDIT_RESTORED, actor=ACTOR, target="audit/governance", at=NOON - days(2))
+
+    assert look(target="", now=NOON + days(1)).whole
+
+
 def test_a_look_that_stopped_goes_on_and_counts_no_row_twice(monkeypatch):
     act(20)
     job = verifying.ask(actor=ACTOR, now=NOON)
