@@ -21,7 +21,7 @@ from memadmin.jobs.models import Job
 from memadmin.jobs.registry import JobView, Step
 from memadmin.lifecycle import embedding
 from memadmin.lifecycle.models import Run
-from memadmin.store import archive
+from memadmin.store import archive, arrivals
 from memadmin.store.archive import Restored
 from memadmin.store.models import Archived, Subject
 from memadmin.store.querysets import still_restorable
@@ -69,7 +69,8 @@ def restore_items(copies: Sequence[Archived], *, actor: str, now: datetime) -> R
     An item that is in the store again is left as it is there, and its copy stays. So does one whose last day has passed.
     """
     restorable = [copy for copy in copies if copy.expires_at is None or copy.expires_at >= now]
-    restored = archive.restore([copy.pk for copy in restorable], now=now)
+    restored = archive.restore([copy.pk for copy in restorable], actor=actor, now=now)
+    _note_refused(restored, restorable, actor=actor, now=now)
     _count_in_runs(restored, restorable)
     left = set(Archived.objects.filter(pk__in=[copy.pk for copy in restorable]).values_list("pk", flat=True))
     for copy in restorable:
@@ -149,7 +150,8 @@ def put_back(job: JobView, copies: QuerySet[Archived], *, now: datetime) -> Step
         return Step(finished=True, cursor=at, done=at["items"], total=job.total)
     total = waiting.count() if job.total is None else job.total
     with transaction.atomic():
-        restored = archive.restore([copy.pk for copy in page], now=now)
+        restored = archive.restore([copy.pk for copy in page], actor=job.requested_by, now=now)
+        _note_refused(restored, page, actor=job.requested_by, now=now)
         _count_in_runs(restored, page)
         if restored.items:
             embedding.request(actor=job.requested_by, now=now)
@@ -158,6 +160,12 @@ def put_back(job: JobView, copies: QuerySet[Archived], *, now: datetime) -> Step
         step = Step(finished=False, cursor={**at, "last": page[-1].pk}, done=at["items"], total=total)
         lease.checkpoint(job, step, now=now)  # so that the numbers of a worker that is killed after this are right
     return step
+
+
+def _note_refused(restored: Restored, copies: Sequence[Archived], *, actor: str, now: datetime) -> None:
+    """The copies of one restoring are of one container: they are of one user, or of one run."""
+    if restored.refused:
+        arrivals.note_refused(copies[0].container, arrivals.Way.ARCHIVE, restored.refused, actor=actor, now=now)
 
 
 def _count_in_runs(restored: Restored, copies: Sequence[Archived]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 from uuid import UUID
 
 from django.db.models import F, Q, QuerySet
@@ -19,13 +20,23 @@ from memadmin.audit.ledger import LedgerUnusable
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
-from memadmin.store import admission, quarantine, releasing, suppression
+from memadmin.store import admission, arrivals, quarantine, releasing, suppression
+from memadmin.store.arrivals import Way
 from memadmin.store.held_copies import Restricted
 from memadmin.store.ingest import UidTaken
 from memadmin.store.models import Mode, Outcome, Returned, Suppression
 from memadmin.store.opening import Suppressed
 from memadmin.store.suppression_keys import KeysUnusable
 from memadmin.store.text import clean
+
+SHOWN = 50
+WAYS: dict[str, str] = {
+    Way.API: "over the API",
+    Way.BULK: "in bulk over the API",
+    Way.IMPORT: "in an imported file",
+    Way.ARCHIVE: "restored from the archive, or to be",
+    Way.MODEL: "said again by a model",
+}
 
 
 @require_safe
@@ -67,9 +78,10 @@ def returned_list(request: PersonRequest) -> HttpResponse:
     may_read = request.user.may(Right.MEMORY_READ_TEXT)
     context = {
         "rows": [{"returned": each, "text": _text(each) if may_read else None} for each in found],
-        "names": names_of(each.arrived_by for each in found),
+        "names": names_of({*(each.arrived_by for each in found), *(entry.actor for entry in arrivals.lately(SHOWN))}),
         "paging": paging(request, page, total=rows.count(), noun="items"),
         "may_read": may_read,
+        "lately": _lately(request.user),
     }
     return render_page(request, "returns/list.html", "returns/_table.html", context)
 
@@ -96,6 +108,19 @@ def returned_drop(request: PersonRequest, pk: int) -> HttpResponse:
     quarantine.drop([returned], actor=actor_of(request.user), now=timezone.now())
     notice(request, "It was dropped for good.")
     return redirect("pages:returned-list")
+
+
+def _lately(person: Person) -> list[dict[str, Any]]:
+    """Return what came again lately and was refused, or let in and marked, of containers that this person may see."""
+    seen = {str(uid): name for uid, name in visible_containers(person).values_list("uid", "name")}
+    rows = []
+    for entry in arrivals.lately(SHOWN):
+        container = entry.target.rpartition("/")[2]
+        if container not in seen and not person.all_containers:
+            continue
+        way = entry.target.split("/")[1] if entry.target.startswith("arrivals/") else ""
+        rows.append({"entry": entry, "container": seen.get(container, ""), "way": WAYS.get(way, ""), "items": entry.counts.get("items", 1)})
+    return rows
 
 
 def _visible_suppressions(person: Person) -> QuerySet[Suppression]:

@@ -16,10 +16,11 @@ from uuid import UUID
 
 from django.db import connection, models, transaction
 
-from memadmin.store import bars, counters, embeddings, suppression
+from memadmin.store import bars, counters, embeddings, quarantine, suppression
 from memadmin.store.bulk import insert_rows
 from memadmin.store.models import Archived, Container, ItemType, LongTermMemory, Mode, Pin, Session, WorkingMemory
 from memadmin.store.said import texts_of
+from memadmin.store.suppression import Verdict
 
 PINNED_BEFORE = "pinned before it went to the archive; the reason was not kept"
 NOT_KEPT = {"id", "embedding", "embedding_model"}
@@ -128,7 +129,7 @@ def copies(
 
 
 @transaction.atomic
-def restore(archived_ids: Sequence[int], *, now: datetime) -> Restored:
+def restore(archived_ids: Sequence[int], *, actor: str = "system/archive", now: datetime) -> Restored:
     """Put archived items back into the store. One that is there again already keeps its newer form and its copy.
 
     One whose user or words were erased meanwhile is not put back, nor one that an open request for erasure asks about.
@@ -138,7 +139,8 @@ def restore(archived_ids: Sequence[int], *, now: datetime) -> Restored:
     found = list(Archived.objects.filter(id__in=archived_ids).select_related("subject").order_by("id"))
     present = _present(found)
     wanted = [copy for copy in found if copy.uid not in present]
-    erased = _erased(wanted, now=now) | bars.barred(wanted)
+    judged = _judged(wanted, now=now)
+    erased = {key for key, verdict in judged.items() if verdict.mode is not Mode.FLAG} | bars.barred(wanted)
     returning = [copy for copy in found if copy.uid not in present and copy.pk not in erased]
     moves = counters.Moves()
     _restore_memories([copy for copy in returning if copy.item_type == ItemType.LONG_TERM], moves)
@@ -147,6 +149,7 @@ def restore(archived_ids: Sequence[int], *, now: datetime) -> Restored:
             _restore_session(copy, moves)
         moves.add(copy.subject_id, archived=-1)
     _restore_pins(returning, now=now)
+    _mark([copy for copy in returning if copy.pk in judged], judged, actor=actor, now=now)
     Archived.objects.filter(id__in=[copy.pk for copy in returning])._raw_delete(connection.alias)
     moves.apply()
     by_run = Counter(copy.run_number for copy in returning if copy.run_number is not None)
@@ -154,9 +157,9 @@ def restore(archived_ids: Sequence[int], *, now: datetime) -> Restored:
     return Restored(items=len(returning), already_there=already_there, refused=len(erased), by_run=by_run)
 
 
-def _erased(copies: Sequence[Archived], *, now: datetime) -> set[int]:
-    """Return which copies are of users, or say what, was erased and may not come back just so."""
-    found: set[int] = set()
+def _judged(copies: Sequence[Archived], *, now: datetime) -> dict[int, Verdict]:
+    """Return what is said of copies that are of users, or say what, was erased. Of a user who is only flagged their own row says so."""
+    found: dict[int, Verdict] = {}
     by_container: defaultdict[int, list[Archived]] = defaultdict(list)
     for copy in copies:
         by_container[copy.container_id].append(copy)
@@ -164,13 +167,22 @@ def _erased(copies: Sequence[Archived], *, now: datetime) -> set[int]:
         own = by_container[container.pk]
         users = {copy.pk: copy.subject.user_id for copy in own}
         of_users = suppression.verdicts(container, users.values(), now=now)
-        found |= {key for key, user_id in users.items() if user_id in of_users and of_users[user_id].mode is not Mode.FLAG}
+        shut = {user_id: verdict for user_id, verdict in of_users.items() if verdict.mode is not Mode.FLAG}
+        found |= {key: shut[user_id] for key, user_id in users.items() if user_id in shut}
         if suppression.texts_here(container).exists():
             said = {copy.pk: set(_said(copy)) for copy in own}
             of_texts = suppression.text_verdicts(container, set().union(*said.values()), now=now)
-            shut = {text for text, verdict in of_texts.items() if verdict.mode is not Mode.FLAG}
-            found |= {key for key, texts in said.items() if texts & shut}
+            met = {key: [of_texts[text] for text in texts if text in of_texts] for key, texts in said.items() if key not in found}
+            found |= {key: suppression.strictest(verdicts) for key, verdicts in met.items() if verdicts}
     return found
+
+
+def _mark(copies: Sequence[Archived], judged: Mapping[int, Verdict], *, actor: str, now: datetime) -> None:
+    """Mark what comes back although its text was erased once, as what is written anew is."""
+    for container in Container.objects.filter(pk__in={copy.container_id for copy in copies}).order_by("pk"):
+        own = [copy for copy in copies if copy.container_id == container.pk]
+        arrived = [quarantine.Arrived(copy.uid, copy.subject_id, copy, judged[copy.pk]) for copy in own]
+        quarantine.mark(container, arrived, actor=actor, now=now)
 
 
 def _said(copy: Archived) -> Iterator[str]:

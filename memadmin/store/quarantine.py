@@ -21,7 +21,7 @@ from memadmin.audit.actions import Action
 from memadmin.store import configuration, intake
 from memadmin.store.bulk import insert_rows
 from memadmin.store.intake import Incoming, IncomingArchived
-from memadmin.store.models import Container, ItemType, Outcome, Returned
+from memadmin.store.models import Archived, Container, ItemType, Outcome, Returned
 from memadmin.store.sealed import box as sealed_box
 from memadmin.store.sealed import opened
 from memadmin.store.suppression import Verdict
@@ -39,7 +39,7 @@ _SHAPES = {
         intake.Source,
     )
 }
-Item = Incoming | IncomingArchived
+Item = Incoming | IncomingArchived | Archived  # a copy in the archive comes back too; it is marked, never set aside
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def mark(container: Container, arrived: Sequence[Arrived], *, actor: str, now: d
     log.append(Action.ARRIVALS_FLAGGED, actor=actor, target=target, at=now, counts=counts)
 
 
-def content_of(returned: Returned) -> Item:
+def content_of(returned: Returned) -> Incoming | IncomingArchived:
     """Open what was set aside. Raises KeysUnusable where the key that sealed it is gone."""
     item = _read(json.loads(zlib.decompress(opened(PURPOSE, bytes(returned.payload or b"")))))
     if not isinstance(item, Incoming | IncomingArchived):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
@@ -12,7 +12,7 @@ from django.db import DataError, IntegrityError, transaction
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import Outcome as Result
-from memadmin.store import ingest
+from memadmin.store import arrivals, ingest
 from memadmin.store.held_copies import Restricted
 from memadmin.store.intake import Incoming
 from memadmin.store.models import TimeNote
@@ -33,6 +33,7 @@ BATCH_BYTES = 8 * 1024 * 1024  # of file, so that a thousand long messages do no
 # Not a lost connection: that ends the import.
 REFUSED_BY_STORE = (DataError, IntegrityError, OverflowError, UnicodeError, ingest.UidTaken, Suppressed, Restricted)
 
+SUPPRESSED = "suppressed"
 Held = tuple[Frame, Arrival]
 
 
@@ -67,6 +68,7 @@ class Importer:
         self.report = report
         self.on_progress = on_progress
         self.written: defaultdict[int, ingest.Written] = defaultdict(ingest.Written)  # by container
+        self._erased: Counter[int] = Counter()  # by container: what was erased before, and refused
         self._book = SessionBook()
         self._held: list[Held] = []
         self._bytes = 0
@@ -155,6 +157,7 @@ class Importer:
                 self._write([item for _, items in entries for item in items])
             except REFUSED_BY_STORE as error:
                 self.report.refuse(entries[0][0], refusal(error))
+                self._erased[self.target.container.pk] += isinstance(error, Suppressed)
 
     def _write(self, items: list[ingest.Arrival]) -> None:
         container = self.target.container
@@ -167,6 +170,7 @@ class Importer:
         for key, container in self.target.used.items():
             written = self.written[key]
             counts = {f"{name}.{kind}": number for name in ("new", "changed") for kind, number in getattr(written, name).items() if number}
+            arrivals.note_refused(container, arrivals.Way.IMPORT, self._erased[key], actor=self.target.actor, now=self.target.now)
             log.append(
                 Action.IMPORT_FINISHED,
                 actor=self.target.actor,
@@ -183,7 +187,7 @@ def refusal(error: Exception) -> Refused:
     if isinstance(error, ingest.UidTaken):
         return Refused("uid_taken", "the uid belongs to an item of another user", field="uid")
     if isinstance(error, Suppressed):
-        return Refused("suppressed", "this was erased on request and is not taken again")
+        return Refused(SUPPRESSED, "this was erased on request and is not taken again")
     if isinstance(error, Restricted):
         return Refused("restricted", "this is kept as it is until its restriction is lifted")
     return Refused("database", f"the database refuses this record ({type(error).__name__})")  # its own words would quote the record

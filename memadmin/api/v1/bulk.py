@@ -28,7 +28,7 @@ from memadmin.api.v1.streams import NdJson, Unread
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.lifecycle import embedding
-from memadmin.store import ingest
+from memadmin.store import arrivals, ingest
 from memadmin.store.admission import uid_of
 from memadmin.store.identity import item_uid
 from memadmin.store.intake import Incoming, IncomingMemory, IncomingSession
@@ -38,7 +38,7 @@ from memadmin.transfer import own
 from memadmin.transfer.columns import MODELS, check
 from memadmin.transfer.decoding import decode
 from memadmin.transfer.frames import Frame, read_lines
-from memadmin.transfer.importing import BATCH_BYTES, REFUSED_BY_STORE, refusal
+from memadmin.transfer.importing import BATCH_BYTES, REFUSED_BY_STORE, SUPPRESSED, refusal
 from memadmin.transfer.problems import Refused
 
 LARGEST = 256 * 1024 * 1024  # bytes
@@ -98,6 +98,7 @@ class Writer:
     def __init__(self, container: Container, principal: Principal, *, now: datetime) -> None:
         self.container, self.principal, self.now = container, principal, now
         self.counts: Counter[str] = Counter(stored=0, refused=0)
+        self.erased = 0  # of the refused: what was erased before
 
     def answers(self, frames: Iterator[Frame]) -> Iterator[bytes]:
         """Yield the answers to all lines, in order, a batch at a time, and one for the whole."""
@@ -190,6 +191,7 @@ class Writer:
         held = line.held
         if isinstance(held, Refused):
             self.counts["refused"] += 1
+            self.erased += held.code == SUPPRESSED
             return _as_line({"line": line.number, "status": "refused", "code": held.code, "detail": held.words, "field": held.field})
         self.counts[line.status] += 1
         if isinstance(held, IncomingSession):
@@ -200,6 +202,7 @@ class Writer:
     @transaction.atomic
     def _note(self) -> None:
         target = f"containers/{self.container.uid}"
+        arrivals.note_refused(self.container, arrivals.Way.BULK, self.erased, actor=self.principal.actor, now=self.now)
         log.append(Action.IMPORT_FINISHED, actor=self.principal.actor, target=target, at=self.now, reason_code="bulk", counts=self.counts)
         embedding.request(actor=self.principal.actor, now=self.now)
 

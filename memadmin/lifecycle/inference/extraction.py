@@ -23,7 +23,7 @@ from memadmin.lifecycle.inference.answers import Decision, Event
 from memadmin.lifecycle.inference.similar import similar_memories
 from memadmin.lifecycle.inference.strategies import Strategy
 from memadmin.llm.client import Endpoint, chat
-from memadmin.store import counters, ingest, removal
+from memadmin.store import arrivals, counters, ingest, removal
 from memadmin.store.intake import IncomingHistory, IncomingMemory, Source
 from memadmin.store.models import Container, HistoryAction, ItemType, LongTermMemory, WorkingMemory
 from memadmin.store.opening import Suppressed
@@ -79,6 +79,7 @@ def keep(working: WorkingMemory, strategy: Strategy, found: Found, *, user_id: s
     if refused or any(number for event, number in done.items() if event is not Event.NONE):
         embedding.request(actor=ACTOR, now=now)
         counts = {event.lower(): number for event, number in done.items()} | ({"suppressed": refused} if refused else {})
+        arrivals.note_refused(container, arrivals.Way.MODEL, refused, actor=ACTOR, now=now)
         log.append(Action.MEMORY_INFERRED, actor=ACTOR, target=f"{ItemType.WORKING}/{working.uid}", at=now, counts=counts)
     return done
 

@@ -6,8 +6,8 @@ fenced or erased while the model was thinking; what is pinned or held is left as
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -19,7 +19,7 @@ from memadmin.jobs.registry import JobView, Step
 from memadmin.lifecycle.inference import answers, prompts
 from memadmin.llm.client import BadAnswer, Refused, Unreachable, chat
 from memadmin.llm.endpoints import chat_endpoint
-from memadmin.store import counters, deleting, editing
+from memadmin.store import arrivals, counters, deleting, editing
 from memadmin.store.admission import SHUT
 from memadmin.store.models import ItemType, LongTermMemory, Provenance, Session, Subject, WorkingMemory
 from memadmin.store.opening import Suppressed
@@ -59,13 +59,22 @@ def rederive_step(job: JobView, *, now: datetime) -> Step:
     return Step(finished=True, cursor=at, done=job.done)
 
 
+@contextmanager
+def _noting_the_erased(item: LongTermMemory | Session, *, now: datetime) -> Iterator[None]:
+    """The model may say again what was erased: that is refused, and the mark stays."""
+    try:
+        yield
+    except Suppressed:
+        arrivals.note_refused(item.container, arrivals.Way.MODEL, 1, actor=ACTOR, now=now)
+
+
 def _rederive_memory(memory: LongTermMemory, *, now: datetime) -> None:
     left = _survivors(memory)
     if memory.pinned or memory.held or not left.may_be_used:
         return
     text = _answer(left.texts) if len(left.uids) >= FEWEST else ""
     if text or len(left.uids) < FEWEST:
-        with suppress(Suppressed):  # the model said again what was erased
+        with _noting_the_erased(memory, now=now):
             _write_memory(memory, left, text, now=now)
 
 
@@ -92,7 +101,7 @@ def _rederive_session(session: Session, *, now: datetime) -> None:
         return
     text = _asked(prompts.summary(said))[:LONGEST] if len(said) >= FEWEST else ""
     if text or len(said) < FEWEST:
-        with suppress(Suppressed):
+        with _noting_the_erased(session, now=now):
             _write_session(session, text, epochs, now=now)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from datetime import datetime
 
 from django.db import transaction
@@ -12,7 +11,7 @@ from memadmin.jobs.registry import JobView, Step
 from memadmin.lifecycle.inference import prompts
 from memadmin.llm.client import BadAnswer, chat
 from memadmin.llm.endpoints import chat_endpoint
-from memadmin.store import counters, editing
+from memadmin.store import arrivals, counters, editing
 from memadmin.store.models import ItemType, Session, WorkingMemory
 from memadmin.store.opening import Suppressed
 from memadmin.store.text import clean
@@ -51,5 +50,7 @@ def _keep(session: Session, text: str, *, now: datetime) -> None:
     counters.lock([session.subject_id])
     same = Session.objects.filter(pk=session.pk, summary__isnull=True, restricted=False, subject__epoch=session.subject.epoch)
     if same.exists():
-        with suppress(Suppressed):  # the model said again what was erased: the session stays without a summary
+        try:
             editing.edit_session(session, {"summary": text}, actor=ACTOR, now=now)
+        except Suppressed:  # the model said again what was erased: the session stays without a summary
+            arrivals.note_refused(session.container, arrivals.Way.MODEL, 1, actor=ACTOR, now=now)

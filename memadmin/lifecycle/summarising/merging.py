@@ -25,7 +25,7 @@ from memadmin.lifecycle.inference import answers, prompts
 from memadmin.lifecycle.models import ClusterState, ItemKind, Kept, Run, RunCluster, RunKept, RunVictim
 from memadmin.llm.client import BadAnswer, Refused, Unreachable, chat
 from memadmin.llm.endpoints import chat_endpoint
-from memadmin.store import counters, ingest, removal, tokens
+from memadmin.store import arrivals, counters, ingest, removal, tokens
 from memadmin.store.intake import IncomingHistory, IncomingMemory, Source
 from memadmin.store.models import HistoryAction, ItemType, LongTermMemory, Subject
 from memadmin.store.opening import Suppressed
@@ -65,6 +65,7 @@ def merge_next(run: Run, *, now: datetime) -> bool:
     try:
         _settle(run, cluster, asked, now=now)
     except Suppressed:
+        arrivals.note_refused(run.container, arrivals.Way.MODEL, 1, actor=ACTOR, now=now)
         _settle(run, cluster, replace(asked, text="", why="suppressed"), now=now)
     except SourcesChanged:
         return True  # the next step looks at them again
