@@ -25,7 +25,7 @@ from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store import holding
 from memadmin.store.holding import Holdable, Placing
-from memadmin.store.models import Authority, Hold, HoldKind, HoldScope
+from memadmin.store.models import Authority, Container, Hold, HoldKind, HoldScope, Subject
 from memadmin.store.text import clean
 
 SHOWN = {"standing": "Standing", "due": "To be reviewed", "released": "Released"}
@@ -178,6 +178,8 @@ def _form_page(request: PersonRequest, target: Holdable, scope: str, form: HoldF
     context = {
         "form": form,
         "target": target,
+        "subject": target if isinstance(target, Subject) else getattr(target, "subject", None),
+        "container": target if isinstance(target, Container) else target.container,
         "what": HoldScope(scope).label,
         "action": reverse("pages:hold-place", args=[scope, target.uid]),
     }

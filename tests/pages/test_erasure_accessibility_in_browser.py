@@ -56,7 +56,8 @@ def look_at(page: Page, live_server: Any, pages: list[str], *roles: Role) -> Non
     for role in roles:
         become(page, live_server, role)
         for each in pages:
-            page.goto(each)
+            answer = page.goto(each)
+            assert role != Role.COMPLIANCE or answer is None or answer.status in (200, 410, 422), each
             open_everything(page)
             if found := findings(page, part="html"):
                 faults[f"{role} {each}"] = found
@@ -171,7 +172,7 @@ def test_drills_holds_recipients_and_the_audit_log(page: Page, live_server: Any,
         )
     pages = ["/erasure/drills/", address("erasure-drill", drill.uid), address("erasure-drill", under_way.uid), "/holds/", "/audit/"]
     pages += [
-        address("hold-new", "subject", subject.uid),
+        address("hold-new", "subjects", subject.uid),
         "/recipients/",
         "/recipients/new/",
         "/audit/?stream=activity",

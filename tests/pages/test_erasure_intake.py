@@ -106,3 +106,14 @@ def test_a_topic_that_nothing_has_or_that_is_too_short_is_told(cora: Client):
 
     assert [answer.status_code for answer in answers] == [422, 422, 422]
     assert "Nothing has these words" in answers[0].content.decode()
+
+
+@pytest.mark.parametrize("given", [{"user_id": "x" * 513}, {"user_id": "gone", "aliases": f"Rosa\n{'x' * 513}"}])
+def test_F97_an_id_that_is_too_long_is_refused_and_not_cut_to_another_one(cora: Client, given: dict[str, str]):
+    make_container()
+
+    answer = cora.post(reverse("pages:erasure-open"), {**DETAILS, "unknown": "yes", **given})
+
+    assert answer.status_code == 422
+    assert "A part of it would be another one" in answer.content.decode()
+    assert not ErasureRequest.objects.exists()

@@ -54,7 +54,10 @@ def test_everything_that_can_be_held_has_its_form(scope):
     browser, container = officer(), make_container()
     target = {"containers": container, "sessions": make_session(container), "long-term": make_memory(container)}[scope]
 
-    assert browser.get(reverse("pages:hold-new", args=[scope, target.uid])).status_code == 200
+    shown = browser.get(reverse("pages:hold-new", args=[scope, target.uid]))
+    assert shown.status_code == 200
+    assert container.name in text_of(shown)
+    assert ('<bdi class="user-id">ann</bdi>' in shown.content.decode()) is (scope != "containers")
     assert place(browser, scope, target).status_code == 302
     target.refresh_from_db()
     assert target.held

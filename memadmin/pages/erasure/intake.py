@@ -35,6 +35,7 @@ ITEM_KINDS = {ItemType.SESSION.value: Kind.SESSION, ItemType.WORKING.value: Kind
 MOST_SHOWN = 500  # items that are ticked one by one
 NOT_VERIFIED = ("", "Not verified yet")
 DATE = forms.DateInput(attrs={"type": "date"})
+TOO_LONG = f"An id or name has at most {MAX_ID_LENGTH} characters. A part of it would be another one."
 NOT_AN_ID = "This names nobody: ids are compared whole, and there are no wildcards. Open such a user's own page to begin from there."
 
 
@@ -87,9 +88,14 @@ class IntakeForm(forms.Form):
             self.fields["kind"].initial = fitting or Kind.TOPIC
             del self.fields["freeze"]
 
+    def clean_aliases(self) -> tuple[str, ...]:
+        lines = [clean(line).strip() for line in self.cleaned_data["aliases"].splitlines()]
+        if any(len(line) > MAX_ID_LENGTH for line in lines):
+            raise forms.ValidationError(TOO_LONG)
+        return tuple(dict.fromkeys(line for line in lines if line))
+
     def opening(self, **named: Any) -> Opening:
         data = self.cleaned_data
-        lines = [clean(line).strip() for line in data["aliases"].splitlines()]
         return Opening(
             kind=Kind(data["kind"]),
             ground=Ground(data["ground"]),
@@ -97,7 +103,7 @@ class IntakeForm(forms.Form):
             channel=Channel.PAGE,
             received_on=data["received_on"],
             identity=data["identity"],
-            aliases=tuple(dict.fromkeys(line[:MAX_ID_LENGTH] for line in lines if line)),
+            aliases=data["aliases"],
             freeze=data.get("freeze", False),
             note=clean(data["note"]),
             **named,
@@ -177,6 +183,8 @@ def erasure_open(request: PersonRequest) -> HttpResponse:
     try:
         if listed and not names:
             form.add_error(None, "Tick at least one of them.")
+        if any(len(each) > MAX_ID_LENGTH for each in unknown):
+            form.add_error(None, TOO_LONG)
         if form.is_valid():
             things = naming.things_named(request.user, names)
             opening = form.opening(ticked=ticked, others=others, unknown=unknown, things=things)
@@ -231,7 +239,7 @@ def _named(request: PersonRequest) -> tuple[list[Candidate], list[tuple[Candidat
     ticked = [each for each in found if str(each.subject_uid) in ticks]
     others: list[tuple[Candidate, bool | None]] = [(each, False) for each in found if str(each.subject_uid) not in ticks]
     nobody = request.POST.get("unknown") == "yes" and bool(asked) and look_alikes.says_whom(asked) and not found
-    return ticked, others, [asked[:MAX_ID_LENGTH]] if nobody else []
+    return ticked, others, [asked] if nobody else []
 
 
 def _origin(user_id: str, asked: str) -> Origin:
