@@ -4,10 +4,12 @@ import time
 
 import pytest
 
+from memadmin.audit.models import AuditEntry
 from memadmin.jobs.models import Job
+from memadmin.jobs.runner import NotFree, run_inline
 from memadmin.lifecycle import planning, runs
 from memadmin.lifecycle.models import Run, RunState
-from memadmin.store.models import LongTermMemory
+from memadmin.store.models import Archived, LongTermMemory
 from retention.policy import InvalidPolicy, parse_policy
 from retention.victims import Reason
 from tests.cases.governing import NO_LIMITS, address, form, post, under, words
@@ -130,6 +132,7 @@ def test_f56_an_unreadable_last_access_costs_no_memory_its_place(tmp_path, acces
     done = import_memories("jsonl", write_lines(tmp_path / "m.jsonl", record))
 
     assert done.answer["new"]["long_term"] == 1
+    assert bool(done.answer["noted"]) == bool(access)
     assert "likes tea" in look(reader, "user-memories", subject_of(container).uid).words
     assert named_by(preview(container)) == set()
 
@@ -305,7 +308,10 @@ def test_f67_of_equal_scores_the_same_go_however_the_rows_lie():
     for key in reversed(keys):  # writes each row anew, behind the others
         LongTermMemory.objects.filter(pk=key).update(author="somebody")
 
-    assert first == named_by(preview(container)) == set(keys[:3])
+    run = preview(container)
+    assert first == named_by(run) == set(keys[:3])
+    carry_out(run)
+    assert set(LongTermMemory.objects.values_list("id", flat=True)) == set(keys[3:])
 
 
 def test_f68_a_preview_is_started_once_and_each_victim_has_one_entry(boss):
@@ -319,7 +325,13 @@ def test_f68_a_preview_is_started_once_and_each_victim_has_one_entry(boss):
 
     assert "is queued" in first
     assert f"Run {run.number} is waiting for a worker." in second
-    assert Job.objects.filter(kind="run").count() == 1
+    job = Job.objects.get(kind="run")
+    run_inline(job, now=NOON)
+    with pytest.raises(NotFree):  # another worker, a moment later
+        run_inline(job, now=NOON)
+    run.refresh_from_db()
+    assert (run.removed, Archived.objects.filter(run_number=run.number).count(), subject_of(container).long_term) == (3, 3, 0)
+    assert AuditEntry.objects.filter(action="run.finished", target=f"runs/{run.number}").count() == 1
 
 
 def test_c09_a_cap_is_for_each_user_and_over_all_their_rows():

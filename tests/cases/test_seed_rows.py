@@ -8,10 +8,10 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from memadmin.store.intake import Source
-from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Session
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Provenance, Session
 from tests.api.v1.calls import caller_of
 from tests.erasure.workflow import discovered, found, opened
-from tests.factories import NOON, a_change, days, make_container, make_memory, make_session, store
+from tests.factories import NOON, a_change, a_memory, days, make_container, make_memory, make_session, store
 from tests.people import support
 from tests.runs import a_policy, carry_out, fill, governed, make_old_session, preview
 from tests.transfer.running import import_memories
@@ -54,13 +54,17 @@ def test_a13_the_database_itself_takes_no_importance_outside_0_to_1(importance):
 def test_a18_a_memory_knows_everything_that_a_rule_or_a_person_asks_for():
     container = make_container("app")
     session = make_session(container, "s-1")
-    make_memory(container, "likes tea", external_id="m-1", importance=0.8, hits=2, tokens=70, last_accessed_at=NOON - days(1))
+    said = Source(item_type=ItemType.SESSION, uid=session.uid)
+    make_memory(
+        container, "likes tea", external_id="m-1", importance=0.8, hits=2, tokens=70, last_accessed_at=NOON - days(1), sources=(said,)
+    )
 
     memory = LongTermMemory.objects.select_related("subject", "container").get()
 
     assert (memory.external_id, memory.container.name, memory.subject.user_id) == ("m-1", "app", session.subject.user_id)
     assert (memory.text, memory.created_at, memory.last_accessed_at) == ("likes tea", NOON - days(1), NOON - days(1))
     assert (memory.hits, memory.importance, memory.pinned, memory.tokens) == (2, 0.8, False, 70)
+    assert Provenance.objects.get(derived_uid=memory.uid).source_uid == session.uid
 
 
 def test_a19_a_memory_leads_to_its_session_also_when_that_lies_in_the_archive():
@@ -87,6 +91,20 @@ def test_a22_what_is_asked_of_one_user_is_answered_from_that_user_alone():
     listed = api.get("/containers/c1/memories?user_id=ann").json()["items"]
 
     assert [item["user_id"] for item in found] == [item["user_id"] for item in listed] == ["ann"]
+    touched = LongTermMemory.objects.filter(hits=1)
+    assert [(memory.subject.user_id, memory.container.name) for memory in touched] == [("ann", "pharmacy")]
+
+
+def test_a22_the_same_id_of_two_users_is_two_memories_and_one_of_another_container_is_not_deleted():
+    container, other = make_container(external_id="c1", owner={"name": "ana"}), make_container("other", external_id="c2")
+    store(container, *(a_memory("likes tea", user_id=user_id, external_id="m-1") for user_id in ("ann", "anna", "ann")))
+    foreign = make_memory(other, "likes tea", user_id="ann", external_id="m-1")
+
+    answer = caller_of("ana", all_access=True).call("DELETE", f"/containers/c1/memories/{foreign.uid}")
+
+    assert answer.status_code == 404
+    assert LongTermMemory.objects.filter(container=container).count() == 2
+    assert LongTermMemory.objects.filter(pk=foreign.pk).exists()
 
 
 def test_a29_where_nothing_has_to_go_nothing_is_deleted():

@@ -10,7 +10,7 @@ from memadmin.store import configuration
 from memadmin.store.models import LongTermMemory
 from tests.factories import ACTOR, NOON, days, make_container, make_memory
 from tests.lifecycle.second_people import two_approvers
-from tests.runs import a_policy, assert_store_agrees, fill, governed, make_old_session, memories_of, pin, preview, publish
+from tests.runs import a_policy, assert_store_agrees, fill, governed, make_old_session, memories_of, named_by, pin, preview, publish
 
 pytestmark = pytest.mark.django_db
 KEEP_THREE = a_policy(relevance={"max_records": 3})
@@ -32,6 +32,20 @@ def test_a60_without_commit_it_only_shows():
     assert "Evicted" not in shown
     assert len(memories_of(container)) == 5
     assert Run.objects.get().trigger == Trigger.COMMAND
+
+
+def test_a60_what_it_shows_first_is_what_it_evicts_then():
+    container = governed(KEEP_THREE)
+    fill(container, 5)
+    before = memories_of(container)
+    run_retention()
+    shown = named_by(Run.objects.get())
+
+    run_retention("--commit")
+
+    real = Run.objects.order_by("number").last()
+    assert (named_by(real), memories_of(container)) == (shown, before - shown)
+    assert len(shown) == 2
 
 
 def test_with_commit_it_evicts_and_says_so():

@@ -6,6 +6,7 @@ from django.urls import reverse
 from memadmin.access.roles import Role
 from memadmin.lifecycle.feedback import Report, match, record
 from memadmin.lifecycle.suspects import suspects_of
+from memadmin.store import archive
 from memadmin.store.models import Archived, Feedback, FeedbackKind, LongTermMemory
 from tests.factories import ACTOR, NOON, a_memory, days, make_container, make_memory, store, subject_of
 from tests.people import HTMX, a_browser_of, auditor, editor, support
@@ -194,3 +195,13 @@ def test_markup_in_words_is_text(container):
 
     assert "<script>alert" not in page
     assert "{{ 7*7 }}" in page
+
+
+def test_what_came_back_is_no_suspect_and_the_page_does_not_say_that_nothing_was_evicted(container):
+    made = a_report(container)
+    archive.restore([copy.pk for copy in Archived.objects.all()], now=NOON)
+
+    page = words_of(support().get(url("feedback-detail", made.uid)))
+
+    assert "Nothing that was evicted before is missing" in page
+    assert "What has come back since is no suspect." in page
