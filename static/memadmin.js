@@ -61,6 +61,10 @@
     const detail = event.detail;
     const target = detail.target;
     opening = false;
+    if (polls(detail.elt)) { // it asks again by itself: said once, until it has an answer
+      if (detail.elt.dataset.failing) return;
+      detail.elt.dataset.failing = "yes";
+    }
     if (target) target.setAttribute("data-failed", "");
     const config = detail.requestConfig || {};
     const again = () => htmx.ajax("GET", config.path, { source: detail.elt, target: target, values: config.unfilteredParameters });
@@ -85,6 +89,7 @@
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     event.detail.target.removeAttribute("aria-busy");
+    if (event.detail.successful) delete event.detail.elt.dataset.failing;
     event.detail.elt.querySelectorAll("button[aria-busy]").forEach(rest);
   });
 

@@ -263,3 +263,18 @@ def test_a_page_that_follows_a_search_does_not_take_away_what_somebody_writes(pa
     boxes = page.locator("tbody [name=item]")
     assert boxes.count() > 1
     assert all(box.is_checked() for box in boxes.all())
+
+
+def test_a_page_that_follows_a_search_says_once_that_it_gets_no_answer(page: Page, container: Container):
+    sign_in(page, Role.COMPLIANCE)
+    open_user(page)
+    page.get_by_role("link", name="Erase on request…").click()
+    page.get_by_role("button", name="Take in the request").click()
+    page.get_by_role("button", name="Look for everything").click()
+    asked: list[str] = []
+    page.route("**/progress/**", lambda route: (asked.append(route.request.url), route.fulfill(status=403)))
+
+    page.wait_for_timeout(7_500)
+
+    assert len(asked) >= 2
+    expect(page.locator("#toasts .toast-problem")).to_have_count(1)
