@@ -40,6 +40,8 @@ def test_34_what_a_mention_says_and_of_whom_is_shown_to_the_reviewer_and_to_nobo
     look(cora, request)
     address = reverse("pages:erasure-items", args=[request.uid]) + "?item_class=D"
 
+    assert "lost to them too" in cora.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+
     seen, closed = cora.get(address).content.decode(), a_browser_of(Role.ADMINISTRATOR, login="adam").get(address).content.decode()
 
     assert "lent annika-77 a &lt;b&gt;bike" in seen
