@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
-from memadmin.audit import log
+from memadmin.audit import ledger, log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
 from memadmin.erasure import correction_checks
@@ -24,6 +24,7 @@ from memadmin.store.opening import Suppressed
 from memadmin.store.text import clean, says_something
 
 FORGET = "erasure.forget"
+CORRECTED = "corrected"  # a line of the ledger
 TABLES = ("store_longtermmemory", "store_historyentry", "store_workingmemory", "store_session", "store_archived")
 LONGEST = 100_000  # characters of a corrected text
 CORRECTABLE = frozenset({Status.RECEIVED, Status.REVIEW, Status.COMPLETED})  # after the answer too: the wrong words may stand elsewhere
@@ -65,6 +66,7 @@ def correct(
     if request.state == Status.COMPLETED:
         correction_checks.ask(request, actor=actor, now=now)
     queue.enqueue(FORGET, requested_by=actor, now=now)
+    _tell_ledger(request, now=now)
     counts = {"history": done.history, "copies": done.copies, "derived": done.derived}
     log.append(Action.ERASURE_ITEM_CORRECTED, actor=actor, target=target_of(request), at=now, counts=counts)
     return done
@@ -99,6 +101,15 @@ def forget(job: JobView) -> Step:
     """Let the database forget the words that were taken out: pages, the write-ahead log, indexes and statistics."""
     physical.forget(TABLES)
     return Step(finished=True, done=1)
+
+
+def _tell_ledger(request: ErasureRequest, *, now: datetime) -> None:
+    """A backup that is put back says again what was wrong: the ledger knows for which requests, and how often. Raises NotCorrected."""
+    facts = {"number": request.number, "corrections": corrections(request) + 1}
+    try:
+        ledger.write(CORRECTED, request=str(request.uid), at=now, facts=facts)
+    except ledger.LedgerUnusable as error:
+        raise NotCorrected(f"The ledger cannot be written: {error}") from error
 
 
 def _check(request: ErasureRequest, item: LongTermMemory | WorkingMemory) -> None:

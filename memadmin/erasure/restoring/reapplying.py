@@ -60,6 +60,7 @@ class Plan:
     erasures: list[Erasure] = field(default_factory=list)
     holds: Holds = field(default_factory=Holds)
     lifted: list[Line] = field(default_factory=list)
+    corrections: list[int] = field(default_factory=list)  # numbers of requests for which something has to be corrected again
     lines: int = 0
     lost: dict[str, int] = field(default_factory=dict)
     people: dict[str, int] = field(default_factory=dict)
@@ -79,6 +80,8 @@ class Done:
     holds_released: int = 0
     suppressed: int = 0
     lifted: int = 0
+    exports_ended: int = 0
+    corrections_lost: int = 0
 
 
 def plan() -> Plan:
@@ -104,6 +107,7 @@ def plan() -> Plan:
         erasures=missing,
         holds=standing.holds_of(holds, people, things),
         lifted=told.lifted(lines),
+        corrections=standing.lost_corrections(told.corrected(lines)),
         lines=len(lines),
         lost=checkpoints.lost_rows(),
         people=people,
@@ -129,6 +133,8 @@ def carry_out(found: Plan, *, fixed: Moment = None, on_erasure: Callable[[int], 
             done.erasures += 1
             on_erasure(done.erasures)
         done.lifted = standing.lift(standing.to_lift(found.lifted), now=_now(fixed))
+        done.exports_ended = standing.end_exports(now=_now(fixed))
+        done.corrections_lost = len(found.corrections)
         _end(found, done, now=_now(fixed))
     guard.look_again()
     return done
@@ -180,6 +186,8 @@ def _end(found: Plan, done: Done, *, now: datetime) -> None:
         "holds_released": done.holds_released,
         "suppressed": done.suppressed,
         "lifted": done.lifted,
+        "exports_ended": done.exports_ended,
+        "corrections_lost": done.corrections_lost,
         "lines": found.lines,
     }
     with transaction.atomic():

@@ -7,12 +7,16 @@ from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Count
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.ledger import Line
+from memadmin.audit.models import AuditEntry
+from memadmin.erasure.access_exports import ending
 from memadmin.erasure.intake import Thing
-from memadmin.erasure.models import Kind
+from memadmin.erasure.models import AccessExport, ExportState, Kind
+from memadmin.erasure.models.access_exports import LIVE
 from memadmin.erasure.restoring.papers import ACTOR
 from memadmin.erasure.restoring.told import Erasure, HoldTold
 from memadmin.store import configuration, holding, suppression
@@ -53,6 +57,27 @@ def settle_holds(found: Holds, *, now: datetime) -> tuple[int, int]:
         noticed = date.fromisoformat(day) if day else None
         released += holding.release_again(hold, by=line.facts["by"], at=line.at, noticed_on=noticed, actor=ACTOR, now=now)
     return placed, released
+
+
+def lost_corrections(told: Mapping[str, tuple[int, int]]) -> list[int]:
+    """Return the numbers of the requests for which more was corrected than this database knows of: somebody has to do it again.
+
+    What was right nobody outside knows, so it cannot be done here.
+    """
+    known = dict(
+        AuditEntry.objects.filter(action=Action.ERASURE_ITEM_CORRECTED, outcome="ok", target__in=[f"erasure/{uid}" for uid in told])
+        .order_by()
+        .values("target")
+        .annotate(n=Count("pk"))
+        .values_list("target", "n")
+    )
+    return sorted(number for uid, (number, corrections) in told.items() if known.get(f"erasure/{uid}", 0) < corrections)
+
+
+def end_exports(*, now: datetime) -> int:
+    """Call off every export for a person that this older database takes for one that waits: it may have been taken since. Once is once."""
+    live = AccessExport.objects.filter(state__in=LIVE).select_related("request").order_by("pk")
+    return sum(ending.end(export, ExportState.WITHDRAWN, actor=ACTOR, now=now, reason_code="ledger") for export in live)
 
 
 def _made_again(line: Line, people: Mapping[str, int], things: Mapping[str, Thing]) -> Hold | None:

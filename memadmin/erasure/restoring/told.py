@@ -64,6 +64,11 @@ def holds(lines: Sequence[Line]) -> list[HoldTold]:
     return [HoldTold(uid, placed.get(uid), released.get(uid)) for uid in dict.fromkeys([*placed, *released])]
 
 
+def corrected(lines: Sequence[Line]) -> dict[str, tuple[int, int]]:
+    """Return by request its number and how many items were corrected for it."""
+    return {line.request: (int(line.facts["number"]), int(line.facts["corrections"])) for line in lines if line.kind == "corrected"}
+
+
 def lifted(lines: Sequence[Line]) -> list[Line]:
     """Return the liftings that still hold: a later erasure of the same user has ended the others."""
     fenced: dict[tuple[str, str], int] = {}

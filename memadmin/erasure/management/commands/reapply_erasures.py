@@ -63,7 +63,7 @@ class Command(BaseCommand):
         if options["lift_stop"]:
             configuration.change("erasure_paused", False, actor=ACTOR, now=timezone.now())
         done = reapplying.carry_out(found, on_erasure=lambda number: self._progress(number, found, options))
-        self._say(_did(done), [*_summary(done), _standing()], options)
+        self._say(_did(done) | {"correct_again": found.corrections}, [*_summary(done), *_to_correct(found), _standing()], options)
 
     def _accept(self, options: dict[str, Any]) -> None:
         if not says_something(options["accept_loss"]) or not options["login"]:
@@ -113,6 +113,7 @@ def _would(found: Plan) -> dict[str, Any]:
         "holds_to_place": len(found.holds.to_place),
         "holds_to_release": len(found.holds.to_release),
         "to_lift": len(standing.to_lift(found.lifted)),
+        "correct_again": found.corrections,
         "lost_audit_rows": found.lost,
     }
 
@@ -132,7 +133,16 @@ def _rows_of(found: Plan) -> list[str]:
         f"Would erase again {len(found.erasures):,} requests, place {said['holds_to_place']:,} holds again, release"
         f" {said['holds_to_release']:,}, lift {said['to_lift']:,} suppressions. Do it with --commit."
     ]
-    return lines
+    return lines + _to_correct(found)
+
+
+def _to_correct(found: Plan) -> list[str]:
+    if not found.corrections:
+        return []
+    numbers = ", ".join(map(str, found.corrections))
+    return [
+        f"Corrected since the backup, and wrong again: what was asked for in request {numbers}. Correct it again; the letters say what."
+    ]
 
 
 def _did(done: Done) -> dict[str, Any]:
