@@ -19,7 +19,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from memadmin.erasure.restoring import guard
 from tests import browser as chrome
-from tests import migrated
+from tests import migrated, unaudited
 from tests.databases import describe_database, is_sqlite
 from tests.flushing import flush_with_triggers_aside, rows_of_migrations
 
@@ -148,3 +148,10 @@ def page(browser: Browser, live_server: LiveServer) -> Iterator[Page]:
         opened.on("pageerror", on_error)
         yield opened
     assert not faults, faults
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_done_unaudited() -> Iterator[None]:
+    """Every request and command of every test is watched: what changed something has left an entry in the audit log."""
+    with unaudited.net():
+        yield

@@ -1,4 +1,5 @@
-"""Nothing is done without an entry in the audit log: read from the source here; `unaudited.py` watches it happen under all other tests.
+"""Nothing is done without an entry in the audit log: read from the source here; `unaudited.py` watches it happen under
+all tests.
 
 A verb is a public function that is told who acts; an entrance is an address that is written to, or a command. Each must come to
 `log.append` or `log.note`, by whatever way. Where one rightly does not, it stands below with the reason.

@@ -284,12 +284,13 @@ def values() -> dict[str, Any]:
 def change(key: str, raw: object, *, actor: str, now: datetime) -> Any:
     """Set a value and return it as stored; None takes the change back: the default counts. Raises InvalidSetting or KeyError."""
     spec = REGISTRY[key]
-    before = value(key)
+    before, was_set = value(key), Setting.objects.filter(key=key).exists()
     after = spec.default if raw is None else spec.parse(raw)
+    if (after, raw is not None) == (before, was_set):
+        return after  # as it is already: who set it, and when, stays
     if raw is None:
         Setting.objects.filter(key=key).delete()
     else:
         Setting.objects.update_or_create(key=key, defaults={"value": after, "changed_at": now, "changed_by": actor})
-    if after != before:
-        log.append(Action.SETTING_CHANGED, actor=actor, target=f"settings/{key}", at=now, payload={"before": before, "after": after})
+    log.append(Action.SETTING_CHANGED, actor=actor, target=f"settings/{key}", at=now, payload={"before": before, "after": after})
     return after

@@ -53,7 +53,8 @@ def everything() -> str:
 
 def address(name: str, request: ErasureRequest) -> str:
     of_item = ["long-term", LongTermMemory.objects.get().uid] if name in ABOUT_ITEMS else []
-    return reverse(f"pages:{name}", args=[request.uid, *of_item])
+    of_place = [1] if name == "erasure-correct-take-out" else []
+    return reverse(f"pages:{name}", args=[request.uid, *of_item, *of_place])
 
 
 @pytest.mark.parametrize("name", ABOUT_ONE)
