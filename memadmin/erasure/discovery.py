@@ -96,9 +96,7 @@ def step(job: JobView, *, now: datetime) -> Step:
         _finish(manifest, now=now)
         return Step(finished=True, cursor=job.cursor, done=len(PHASES) * UNITS, total=len(PHASES) * UNITS)
     with transaction.atomic():
-        saved = _step_at(_go_on(manifest, at))
-        lease.checkpoint(job, saved, now=now)
-    return saved
+        return lease.save(job, _step_at(_go_on(manifest, at)), now=now)
 
 
 def _go_on(manifest: Manifest, at: At) -> At:

@@ -60,11 +60,20 @@ def view_of(job: Job) -> JobView:
 def checkpoint(job: JobView, step: Step, *, now: datetime) -> JobView:
     """Save how far the job is and extend the lease. Raises LeaseLost.
 
-    The runner calls it between steps. A step that must not be done twice calls it too, last in its own transaction: then work and
-    cursor are saved together, and a worker that lost its lease rolls back.
+    The runner calls it between steps, for those that have not done so with `save`.
     """
-    _write(job, cursor=step.cursor, done=step.done, total=step.total, lease_until=now + limits.LEASE)
+    if not step.saved:
+        _write(job, cursor=step.cursor, done=step.done, total=step.total, lease_until=now + limits.LEASE)
     return replace(job, cursor=step.cursor, done=step.done, total=step.total)
+
+
+def save(job: JobView, step: Step, *, now: datetime) -> Step:
+    """Checkpoint as the last thing of a step's own transaction, and return the step, which the runner then does not save again.
+
+    For steps that must not be done twice: work and cursor are saved together, and who lost the lease rolls back. Raises LeaseLost.
+    """
+    checkpoint(job, step, now=now)
+    return replace(step, saved=True)
 
 
 def finish(job: JobView, step: Step, *, now: datetime) -> None:

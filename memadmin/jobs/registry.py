@@ -44,12 +44,16 @@ class JobView:
 
 @dataclass(frozen=True)
 class Step:
-    """How far the job is after a step: `done` of `total` units since its beginning, and where the next step begins."""
+    """How far the job is after a step: `done` of `total` units since its beginning, and where the next step begins.
+
+    `saved`: it has been saved with the step's own work already, see `lease.save`.
+    """
 
     finished: bool
     cursor: Any = None
     done: int = 0
     total: int | None = None
+    saved: bool = False
 
 
 class StepFunction(Protocol):

@@ -158,8 +158,7 @@ def put_back(job: JobView, copies: QuerySet[Archived], *, now: datetime) -> Step
         for name in ("items", "already_there", "refused"):
             at[name] += getattr(restored, name)
         step = Step(finished=False, cursor={**at, "last": page[-1].pk}, done=at["items"], total=total)
-        lease.checkpoint(job, step, now=now)  # so that the numbers of a worker that is killed after this are right
-    return step
+        return lease.save(job, step, now=now)  # so that the numbers of a worker that is killed after this are right
 
 
 def _note_refused(restored: Restored, copies: Sequence[Archived], *, actor: str, now: datetime) -> None:

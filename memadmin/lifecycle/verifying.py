@@ -103,9 +103,7 @@ def _save(job: JobView, look: Verification, report: Report, place: Place | None,
     look.save()
     cursor = {"look": look.pk, "place": place and place.as_cursor()}
     total = sum(AuditHead.objects.values_list("seq", flat=True)) if look.whole else None
-    step = Step(finished=False, cursor=cursor, done=look.rows, total=total)
-    lease.checkpoint(job, step, now=now)
-    return step
+    return lease.save(job, Step(finished=False, cursor=cursor, done=look.rows, total=total), now=now)
 
 
 @transaction.atomic

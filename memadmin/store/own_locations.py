@@ -123,6 +123,7 @@ register(
         columns={**_ITEM, **dict.fromkeys(("summary", "state", "metadata", "agents", "additional_info"), A)},
         find=owned("store.sessions", Session, links=("uid",), said=("summary", "state", "metadata", "additional_info"), at="stored_at"),
         searched=("summary", "state", "metadata", "agents", "additional_info"),
+        delete_listed=remover_of(ItemType.SESSION),
     ),
     Location(
         name="store.archive",

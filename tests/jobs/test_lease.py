@@ -1,7 +1,8 @@
 from datetime import timedelta
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from memadmin.jobs import heartbeat, lease, limits, queue, runner
 from memadmin.jobs.lease import LeaseLost
@@ -85,15 +86,34 @@ def test_work_that_is_saved_with_its_cursor_is_rolled_back_when_the_lease_is_los
         with transaction.atomic():
             heartbeat.beat(now, "a unit of work")
             Job.objects.update(leased_by="another")
-            step = Step(False, done=1)
-            lease.checkpoint(job, step, now=now)
-        return step
+            return lease.save(job, Step(False, done=1), now=now)
 
     handle("count", careful)
 
     runner.run_stretch(queued().pk, clock=clock)
 
     assert not Heartbeat.objects.filter(name="a unit of work").exists()
+
+
+@pytest.mark.django_db
+def test_a_step_that_saved_itself_is_not_saved_again_and_the_next_one_goes_on_from_it(handle, clock):
+    seen = []
+
+    def careful(job, *, now) -> Step:
+        seen.append(job.cursor)
+        if job.cursor == 2:
+            return Step(True, cursor=2)
+        with transaction.atomic():
+            return lease.save(job, Step(False, cursor=(job.cursor or 0) + 1), now=now)
+
+    handle("count", careful)
+    job = queued()
+    with CaptureQueriesContext(connection) as queries:
+        runner.run_stretch(job.pk, clock=clock)
+
+    assert seen == [None, 1, 2]
+    written = [each["sql"] for each in queries if each["sql"].startswith("UPDATE") and '"cursor" =' in each["sql"]]
+    assert len(written) == 3  # twice by the step, and the end
 
 
 @pytest.mark.django_db

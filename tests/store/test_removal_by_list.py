@@ -1,10 +1,12 @@
+from dataclasses import replace
+
 import pytest
 
 from memadmin.store import pinning
 from memadmin.store.check import check
-from memadmin.store.models import HistoryEntry, Hold, HoldKind, ItemType, LongTermMemory, Pin, Provenance, WorkingMemory
+from memadmin.store.models import HistoryEntry, Hold, HoldKind, ItemType, LongTermMemory, Pin, Provenance, Session, WorkingMemory
 from memadmin.store.removal_by_list import Listed, remover_of, remover_of_links
-from tests.factories import ACTOR, NOON, a_change, a_message, make_container, make_memory, store, subject_of
+from tests.factories import ACTOR, NOON, a_change, a_message, make_container, make_memory, make_session, store, subject_of
 from tests.holds import hold
 
 pytestmark = pytest.mark.django_db
@@ -18,7 +20,9 @@ def container():
 def listed(*rows, of=None):
     """Name these rows, as rows of the user who has them, or of another one."""
     selects = ["SELECT CAST(%s AS bigint) AS key, CAST(%s AS bigint) AS subject_id"] * len(rows)
-    return Listed(" UNION ALL ".join(selects), [part for row in rows for part in (row.pk, of or row.subject_id)])
+    keys, users = [row.pk for row in rows], {of or row.subject_id for row in rows}
+    named = [part for row in rows for part in (row.pk, of or row.subject_id)]
+    return Listed(" UNION ALL ".join(selects), named, min(keys), max(keys), sorted(users), length=len(rows))
 
 
 def test_what_is_listed_goes_with_its_pins_and_counters_and_its_neighbours_stay(container):
@@ -56,6 +60,37 @@ def test_what_is_held_or_restricted_is_left_for_whoever_asks_why(container, kind
 
     assert list(LongTermMemory.objects.all()) == [held]
     assert Hold.objects.count() == 1
+
+
+def test_sessions_go_by_list_with_their_pins_and_leave_messages_that_stay(container):
+    going, staying = make_session(container, "s1", messages=2), make_session(container, "s2")
+    pinning.pin(going, reason="open complaint", actor=ACTOR, now=NOON)
+
+    assert remover_of(ItemType.SESSION)(listed(going)) == 1
+
+    assert list(Session.objects.all()) == [staying]
+    assert [message.session_id for message in WorkingMemory.objects.all()] == [None, None]
+    assert Pin.objects.count() == 0
+    assert list(check()) == []
+
+
+def test_rows_of_others_stay_whatever_a_list_says(container):
+    anns, bobs = make_memory(container, user_id="ann"), make_memory(container, user_id="bob")
+    names = replace(listed(anns, bobs, of=anns.subject_id), users=[anns.subject_id])
+
+    assert remover_of(ItemType.LONG_TERM)(names) == 1
+    assert list(LongTermMemory.objects.all()) == [bobs]
+    assert list(check()) == []
+
+
+def test_a_list_with_gaps_is_worked_off_like_one_without(container):
+    memories = [make_memory(container) for _ in range(12)]
+    ends = listed(memories[0], memories[-1])
+    assert not ends.is_dense
+    assert listed(*memories[1:3]).is_dense
+
+    assert remover_of(ItemType.LONG_TERM)(ends) == 2
+    assert list(LongTermMemory.objects.order_by("id")) == memories[1:-1]
 
 
 def test_what_is_not_there_any_more_is_not_counted(container):

@@ -52,11 +52,10 @@ def step(job: JobView, *, now: datetime) -> Step:
     draft = Draft(progress)
     _write(about, draft, chapters)
     numbers = draft.number_parts()
-    saved = Step(finished=False, cursor=progress.as_cursor(), done=_done(progress), total=total)
+    step = Step(finished=False, cursor=progress.as_cursor(), done=_done(progress), total=total)
     with transaction.atomic():
         _save(export, draft, numbers)
-        lease.checkpoint(job, saved, now=now)
-    return saved
+        return lease.save(job, step, now=now)
 
 
 def failed(job: JobView, *, error_code: str, now: datetime) -> None:

@@ -10,85 +10,115 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from django.db import connection
+from django.db.models import Count, Q, QuerySet
 
 from memadmin.erasure.execution.erasing import count, erase
 from memadmin.erasure.models import ErasureRequest, Manifest, ManifestItem
 from memadmin.store.locations import Act, Location
 from memadmin.store.removal_by_list import Listed
 
-AT_ONCE, MOST = 200, 10_000  # items of one transaction
-SHORT, LONG = 0.05, 0.1  # seconds of a transaction: below the one batches grow, above the other they shrink
+AT_ONCE, MOST = 200, 50_000  # items of one transaction
+SHORT, LONG = 0.1, 0.2  # seconds of a transaction: below the one batches grow, above the other they shrink
+GROWTH = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Items of a manifest at one place: those behind one key and up to another, with one of these acts."""
+    """Items of a manifest at one place: those from one key to another, with one of these acts; `listed` for a place that takes a list."""
 
     manifest: Manifest
     location: Location
     acts: Sequence[Act]
-    behind: int
+    first: int
     upto: int
-    items: int
-    deletions: int
-
-    def rows(self) -> list[ManifestItem]:
-        within = {"location": self.location.name, "act__in": self.acts, "pk__gt": self.behind, "pk__lte": self.upto}
-        return list(self.manifest.items.filter(**within).order_by("pk"))
+    listed: Listed | None = None
 
     @property
-    def listed(self) -> Listed:
-        return Listed(_LISTED, [self.manifest.pk, self.location.name, self.behind, self.upto, Act.DELETE])
+    def items(self) -> QuerySet[ManifestItem]:
+        return self.manifest.items.filter(location=self.location.name, act__in=self.acts, pk__gte=self.first, pk__lte=self.upto)
 
 
 def next_batch(manifest: Manifest, location: Location, *, acts: Sequence[Act], behind: int, size: int) -> Batch | None:
-    """Return the next items of a place, 200 or where it can delete by list `size`. None: there are no more."""
-    at_once = size if location.delete_listed and Act.DELETE in acts else AT_ONCE
+    """Return the next items of a place, 200 or where it can delete by list up to `size`. None: there are no more.
+
+    Of a list only the ends are looked at here: that is much of what deleting costs.
+    """
+    items = manifest.items.filter(location=location.name, act__in=acts, pk__gt=behind).values_list("pk", "row_key", "subject_id")
+    if location.delete_listed is None or Act.DELETE not in acts:
+        found = list(items.order_by("pk")[:AT_ONCE])
+        return Batch(manifest, location, acts, found[0][0], found[-1][0]) if found else None
+    first = items.order_by("pk").first()
+    if first is None:
+        return None
+    last = items.filter(pk__lt=first[0] + size).order_by("-pk")[0]
+    return Batch(manifest, location, acts, first[0], last[0], _listed(manifest, location, first, last))
+
+
+def _listed(manifest: Manifest, location: Location, first: tuple[int, str, int | None], last: tuple[int, str, int | None]) -> Listed:
+    """A list whose ends are of one user is taken for his alone, and one whose ends are the lowest and highest key for all between them.
+
+    What is not so stays, and is asked for one by one.
+    """
+    within = [manifest.pk, location.name, first[0], last[0]]
+    low, high = sorted((int(first[1]), int(last[1])))
+    users = [first[2]] if first[2] is not None and first[2] == last[2] else _users(within)
+    return Listed(_LISTED, within, low, high, users, length=last[0] - first[0] + 1)
+
+
+def _users(within: Sequence[Any]) -> list[int]:
     with connection.cursor() as cursor:
-        marks = ", ".join(["%s"] * len(acts))
-        cursor.execute(_NEXT.format(acts=marks), [Act.DELETE, manifest.pk, location.name, behind, *acts, at_once])
-        upto, items, deletions = cursor.fetchone()
-    return Batch(manifest, location, acts, behind, upto, items, deletions or 0) if items else None
+        cursor.execute(f"SELECT DISTINCT subject_id FROM ({_LISTED}) AS l WHERE subject_id IS NOT NULL ORDER BY subject_id", within)
+        return [user for (user,) in cursor.fetchall()]
 
 
-def carry_out(request: ErasureRequest, batch: Batch, *, actor: str, now: datetime) -> None:
-    """Do with each item what was approved. The caller has the transaction. Raises NoWayToErase."""
+def carry_out(request: ErasureRequest, batch: Batch, *, actor: str, now: datetime) -> int:
+    """Do with each item what was approved, and return how many there were. The caller has the transaction. Raises NoWayToErase."""
     remove = batch.location.delete_listed
-    if remove is None or not batch.deletions:
-        erase(request, batch.location, batch.rows(), actor=actor, now=now)
-        return
+    if remove is None or batch.listed is None:
+        items = list(batch.items.order_by("pk"))
+        erase(request, batch.location, items, actor=actor, now=now)
+        return len(items)
     gone = remove(batch.listed)
-    count(request, batch.location, erased=gone, withheld=batch.items - batch.deletions)
-    if gone < batch.deletions:
-        left = _left(batch)
-        count(request, batch.location, absent=batch.deletions - gone - len(left))
-        for start in range(0, len(left), AT_ONCE):
-            erase(request, batch.location, left[start : start + AT_ONCE], actor=actor, now=now)
+    if gone == batch.listed.length:  # there can be no more
+        count(request, batch.location, erased=gone)
+        return gone
+    return gone + _carry_out_the_rest(request, batch, batch.listed, gone=gone, actor=actor, now=now)
+
+
+def _carry_out_the_rest(request: ErasureRequest, batch: Batch, listed: Listed, *, gone: int, actor: str, now: datetime) -> int:
+    number = batch.items.aggregate(all=Count("pk"), deletions=Count("pk", filter=Q(act=Act.DELETE)))
+    left = _left(batch.location, listed) if gone < number["deletions"] else []
+    kept_back, absent = number["all"] - number["deletions"], number["deletions"] - gone - len(left)
+    count(request, batch.location, erased=gone, withheld=kept_back, absent=absent)
+    for start in range(0, len(left), AT_ONCE):
+        erase(request, batch.location, left[start : start + AT_ONCE], actor=actor, now=now)
+    return int(number["all"]) - gone
+
+
+def first_size(size: int) -> int:
+    """Return how many items the first batch of a place may have, after one that had so many at another place."""
+    return max(size // GROWTH, AT_ONCE)
 
 
 def next_size(size: int, *, took: float) -> int:
     """Return how many items the next batch may have, after one that took so many seconds."""
     if took < SHORT:
-        return min(size * 2, MOST)
+        return min(size * GROWTH, MOST)
     return max(size // 2, AT_ONCE) if took > LONG else size
 
 
-def _left(batch: Batch) -> list[ManifestItem]:
+def _left(location: Location, listed: Listed) -> list[ManifestItem]:
     """Return the items to delete whose rows are there still."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT l.item FROM ({_LISTED}) AS l JOIN {batch.location.table} AS m ON m.id = l.key", batch.listed.params)
+        cursor.execute(f"SELECT l.item FROM ({listed.sql}) AS l JOIN {location.table} AS m ON m.id = l.key", listed.params)
         keys = [key for (key,) in cursor.fetchall()]
     return list(ManifestItem.objects.filter(pk__in=keys).order_by("pk"))
 
 
-_NEXT = """
-SELECT max(id), count(*), count(CASE WHEN act = %s THEN 1 END) FROM (
-    SELECT id, act FROM erasure_manifestitem WHERE manifest_id = %s AND location = %s AND id > %s AND act IN ({acts}) ORDER BY id LIMIT %s
-) AS batch
-"""
-_LISTED = """
+_LISTED = f"""
 SELECT id AS item, CAST(row_key AS bigint) AS key, subject_id FROM erasure_manifestitem
-WHERE manifest_id = %s AND location = %s AND id > %s AND id <= %s AND act = %s
+WHERE manifest_id = %s AND location = %s AND id >= %s AND id <= %s AND act = '{Act.DELETE.value}'
 """

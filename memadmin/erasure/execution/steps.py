@@ -29,7 +29,7 @@ from memadmin.erasure import approving
 from memadmin.erasure.access_exports import ending
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.execution import closing, fencing, physical, users
-from memadmin.erasure.execution.batches import AT_ONCE, carry_out, next_batch, next_size
+from memadmin.erasure.execution.batches import AT_ONCE, carry_out, first_size, next_batch, next_size
 from memadmin.erasure.execution.erasing import places_in_order
 from memadmin.erasure.execution.facts import facts_of
 from memadmin.erasure.intake import target_of
@@ -100,6 +100,8 @@ def step(job: JobView, *, now: datetime) -> Step:
         raise Paused
     at = At(**(job.cursor or {}))
     after = _STEPS[at.phase](request, at, job, now)
+    if isinstance(after, Step):
+        return after
     return Step(finished=after is None, cursor=asdict(after or at), done=(after or at).done, total=_total(request))
 
 
@@ -130,32 +132,33 @@ def _fence(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
     return At("words")
 
 
-def _words(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+def _words(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | Step:
     return _items(request, at, job, now, acts=IN_WORDS, then="rows")
 
 
-def _rows(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+def _rows(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | Step:
     return _items(request, at, job, now, acts=(Act.DELETE, Act.WITHHOLD), then="users")
 
 
-def _items(request: ErasureRequest, at: At, job: JobView, now: datetime, *, acts: tuple[Act, ...], then: str) -> At:
+def _items(request: ErasureRequest, at: At, job: JobView, now: datetime, *, acts: tuple[Act, ...], then: str) -> At | Step:
     """Take one batch of one place. It is saved in the transaction of the rows: who lost the lease meanwhile rolls back."""
     manifest = _manifest(request)
-    places = places_in_order(list(manifest.lines.values_list("location", flat=True)))
+    lines = list(manifest.lines.values_list("location", "act"))
+    places, with_work = places_in_order([name for name, _ in lines]), {name for name, act in lines if act in acts}
     began, batch = time.monotonic(), None
     while batch is None:
         if at.place >= len(places):
             return At(then, done=at.done)
-        batch = next_batch(manifest, places[at.place], acts=acts, behind=at.item, size=at.size)
-        at = at if batch else replace(at, place=at.place + 1, item=0, size=AT_ONCE)
+        if places[at.place].name in with_work:
+            batch = next_batch(manifest, places[at.place], acts=acts, behind=at.item, size=at.size)
+        at = at if batch else replace(at, place=at.place + 1, item=0, size=first_size(at.size))
     with transaction.atomic():
-        carry_out(request, batch, actor=ACTOR, now=now)
-        counts = {"items": batch.items}
+        items = carry_out(request, batch, actor=ACTOR, now=now)
+        counts = {"items": items}
         log.note(Action.ERASURE_BATCH, actor=ACTOR, target=target_of(request), at=now, reason_code=batch.location.name, counts=counts)
         size = next_size(at.size, took=time.monotonic() - began)
-        after = replace(at, item=batch.upto, done=at.done + batch.items, size=size)
-        lease.checkpoint(job, Step(finished=False, cursor=asdict(after), done=after.done, total=manifest.items_total), now=now)
-    return after
+        after = replace(at, item=batch.upto, done=at.done + items, size=size)
+        return lease.save(job, Step(finished=False, cursor=asdict(after), done=after.done, total=manifest.items_total), now=now)
 
 
 def _users(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
@@ -217,7 +220,7 @@ def _close(request: ErasureRequest, at: At, job: JobView, now: datetime) -> None
     closing.close(request, _manifest(request), actor=ACTOR, now=now)
 
 
-_STEPS: dict[str, Callable[[ErasureRequest, At, JobView, datetime], At | None]] = {
+_STEPS: dict[str, Callable[[ErasureRequest, At, JobView, datetime], At | Step | None]] = {
     "ledger": _ledger,
     "fence": _fence,
     "words": _words,

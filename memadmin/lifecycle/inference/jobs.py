@@ -46,8 +46,7 @@ def infer_step(job: JobView, *, now: datetime) -> Step:
     step = Step(finished=False, cursor=at + 1, done=at + 1, total=len(due))
     with transaction.atomic():
         extraction.keep(working, due[at], found, user_id=working.subject.user_id, now=now)
-        lease.checkpoint(job, step, now=now)
-    return step
+        return lease.save(job, step, now=now)
 
 
 def inference_failed(job: JobView, *, error_code: str, now: datetime) -> None:
