@@ -1,4 +1,4 @@
-"""While an older database waits for the ledger to be applied, nobody is served but who signs in to see why (`erasure.restoring.guard`)."""
+"""While the database is not in step with what lies outside of it, nobody is served but who signs in to see why (`erasure.restoring`)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from django.urls import Resolver404, resolve
 
 from memadmin.api import failures
 from memadmin.erasure.restoring import guard
+from memadmin.erasure.restoring.guard import State
+from memadmin.erasure.restoring.wording import told
 from memadmin.pages import maintenance
 
 SERVED = {"healthz", "readyz", "login", "logout", "theme"}
@@ -19,16 +21,17 @@ Answer = Callable[[HttpRequest], HttpResponseBase]
 
 def maintenance_middleware(get_response: Answer) -> Answer:
     def middleware(request: HttpRequest) -> HttpResponseBase:
-        if guard.state().is_open or _url_name(request) in SERVED:
+        state = guard.state()
+        if state.is_open or _url_name(request) in SERVED:
             return get_response(request)
-        return refused(request)
+        return refused(request, state)
 
     return middleware
 
 
-def refused(request: HttpRequest) -> HttpResponse:
+def refused(request: HttpRequest, state: State) -> HttpResponse:
     """Answer 503, in the form of whoever asks."""
-    response: HttpResponse = failures.maintenance(request) if failures.is_api(request) else maintenance.page(request, guard.state())
+    response: HttpResponse = failures.maintenance(request, told(state)) if failures.is_api(request) else maintenance.page(request, state)
     if response.status_code == 503:
         response["Retry-After"] = str(RETRY_AFTER)
     response["Cache-Control"] = "private, no-store"

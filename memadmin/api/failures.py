@@ -9,6 +9,7 @@ from django.http import HttpRequest, HttpResponse, JsonResponse
 
 from memadmin.api.bodies import drain
 from memadmin.api.opensearch.errors import ARGUMENT, STATUS, ApiError
+from memadmin.erasure.restoring.wording import Told
 
 logger = logging.getLogger(__name__)
 COMPATIBLE = "/_"
@@ -47,10 +48,10 @@ def name_it(response: HttpResponse) -> None:
     response["X-Error-Id"] = error_id
 
 
-def maintenance(request: HttpRequest) -> JsonResponse:
-    """Answer while an older database waits for what was erased since to be erased again."""
-    error = ApiError(503, STATUS, "A backup was restored here. Nothing is read or written until what was erased since is erased again.")
-    return _answer(request, error, code="restored_backup")
+def maintenance(request: HttpRequest, said: Told) -> JsonResponse:
+    """Answer while the database is not in step with what lies outside of it."""
+    error = ApiError(503, STATUS, f"{said.title}. Nothing is read or written until {said.until}.")
+    return _answer(request, error, code="restored_backup" if said.is_restored else "not_in_step")
 
 
 def _answer(request: HttpRequest, error: ApiError, *, code: str) -> JsonResponse:

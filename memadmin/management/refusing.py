@@ -1,4 +1,4 @@
-"""Which commands may run while an older database waits for the ledger to be applied (`erasure.restoring.guard`)."""
+"""Which commands may run while the database is not in step with what lies outside of it (`erasure.restoring.guard`)."""
 
 from __future__ import annotations
 
@@ -7,14 +7,12 @@ from collections.abc import Sequence
 from django.core.management import get_commands
 
 from memadmin.erasure.restoring import guard
+from memadmin.erasure.restoring.wording import told
 
 # Those that look, that make what the program itself needs, and the one that puts it right.
 ALLOWED = {"reapply_erasures", "verify_audit_log", "check_store", "store_counts", "create_person", "up", "test"}
 HARMLESS = {("erasure", "verify"), ("erasure", "show"), ("audit_log", "accept-restore")}  # that alone lets nobody in
-SHUT = (
-    "Not now: {why}. An older database was put back, and nothing is changed in it until what was erased since is erased again."
-    " Run `python3 manage.py reapply_erasures`."
-)
+SHUT = "Not now: {why}. {what} Nothing is changed until {until}. Run `python3 manage.py reapply_erasures`."
 
 
 def refusal_of(words: Sequence[str]) -> str:
@@ -25,4 +23,7 @@ def refusal_of(words: Sequence[str]) -> str:
     if not ours or harmless:
         return ""
     state = guard.state()
-    return "" if state.is_open else SHUT.format(why="; ".join(reason.label for reason in state.reasons))
+    if state.is_open:
+        return ""
+    said = told(state)
+    return SHUT.format(why="; ".join(reason.label for reason in state.reasons), what=said.what, until=said.until)

@@ -1,4 +1,4 @@
-"""The one page of an installation whose database is older than its ledger: why nobody is served, and what to do."""
+"""The one page of an installation whose database is not in step with what lies outside of it: why nobody is served, and what to do."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from django.shortcuts import render
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.erasure.restoring.guard import Reason, State
+from memadmin.erasure.restoring.wording import told
 from memadmin.pages.decorators import to_login
 
 WHAT_TO_DO = {
@@ -24,7 +25,9 @@ def page(request: HttpRequest, state: State) -> HttpResponse:
     person = getattr(request, "user", None)
     if not isinstance(person, Person):
         return to_login(request)
+    said = told(state)
     context = {
+        "told": said,
         "reasons": [reason.label for reason in state.reasons],
         "detail": state.detail,
         "to_do": [WHAT_TO_DO[reason] for reason in state.reasons if reason in WHAT_TO_DO],
@@ -32,5 +35,5 @@ def page(request: HttpRequest, state: State) -> HttpResponse:
         "navigation": [],
     }
     response = render(request, "maintenance/page.html", context, status=503)
-    response["X-Problem"] = "An older database was put back: nothing is shown or changed until what was erased since is erased again."
+    response["X-Problem"] = f"{said.title}: nothing is shown or changed until {said.until}."
     return response

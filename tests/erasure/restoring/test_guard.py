@@ -174,7 +174,7 @@ def test_programs_get_503_and_when_to_ask_again(shut, client, path):
     answer = client.get(path)
 
     assert (answer.status_code, answer["Retry-After"], answer["Content-Type"]) == (503, "60", "application/json")
-    assert "backup" in answer.content.decode()
+    assert "An older database was put back. Nothing is read" in answer.content.decode()
 
 
 def test_a_client_that_asks_for_the_version_gets_503_too(shut, client):
@@ -254,3 +254,37 @@ def test_commands_that_look_or_put_it_right_run(shut, words):
 
 def test_nothing_is_refused_while_it_is_open():
     assert refusal_of(("run_retention",)) == ""
+
+
+ALONE = {
+    Reason.LEDGER_GONE: "The ledger of erasures is missing",
+    Reason.LEDGER_OLDER: "The ledger of erasures is older than its checkpoints",
+    Reason.LEDGER_DAMAGED: "The ledger of erasures is damaged",
+    Reason.CHECKPOINTS_GONE: "The checkpoints are missing",
+    Reason.CHECKPOINTS_DAMAGED: "The checkpoints are damaged",
+}
+
+
+@pytest.mark.parametrize(("reason", "title"), ALONE.items())
+def test_a_missing_or_damaged_file_is_not_called_an_older_database(client, monkeypatch, reason, title):
+    monkeypatch.setattr(guard, "_seen", guard._Seen(state=State((reason,), "where"), until=float("inf")))
+    client.force_login(make_person(Role.ADMINISTRATOR))
+
+    page, api, command = client.get("/"), client.get("/api/v1/containers"), refusal_of(("run_retention",))
+
+    assert f"{title}</h1>" in page.content.decode()
+    assert page["X-Problem"].startswith(f"{title}: ")
+    assert api.json()["errors"][0]["detail"].startswith(f"{title}. ")
+    assert api.json()["errors"][0]["code"] == "not_in_step"
+    for said in (page.content.decode(), page["X-Problem"], api.content.decode(), command):
+        assert "put back:" not in said
+        assert "older database was put back" not in said
+        assert "since that backup" not in said
+
+
+def test_an_older_database_counts_before_a_ledger_that_is_gone(client, monkeypatch):
+    both = State((Reason.OLDER, Reason.LEDGER_OLDER))
+    monkeypatch.setattr(guard, "_seen", guard._Seen(state=both, until=float("inf")))
+    client.force_login(make_person(Role.ADMINISTRATOR))
+
+    assert "An older database was put back</h1>" in client.get("/").content.decode()
