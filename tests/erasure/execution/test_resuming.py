@@ -1,6 +1,7 @@
 """Ways on for an erasure that stopped. The numbers are those of the list of attacks and faults."""
 
 import json
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -19,7 +20,7 @@ from memadmin.erasure.moves import WrongState
 from memadmin.erasure.planting import Planted, plant_person
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
-from memadmin.store import configuration
+from memadmin.store import configuration, locations
 from memadmin.store.locations import Act
 from memadmin.store.models import Archived, Container, LongTermMemory, Subject
 from tests.erasure.executing import CANARY, execute, go_through, newest, with_a_residue
@@ -111,7 +112,8 @@ def test_what_was_withheld_stays_withheld_and_is_counted_once(container: Contain
     request = opened(CANARY)
     approved_but_for(request, kept)
     with monkeypatch.context() as lying:
-        lying.setattr("memadmin.erasure.execution.erasing.removal.remove_erased", lambda item_type, keys: 0)
+        sessions = locations.get("store.sessions")
+        lying.setitem(locations.LOCATIONS, sessions.name, replace(sessions, delete_listed=lambda listed: listed.length))
         execute(request)
     assert request.state == Status.RESIDUE_FOUND
 
