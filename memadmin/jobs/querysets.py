@@ -29,6 +29,9 @@ class JobQuerySet(models.QuerySet[Any]):
     def leased_by(self, token: str) -> Self:
         return self.filter(state="running", leased_by=token)
 
+    def failed_since(self, moment: datetime) -> Self:
+        return self.filter(state="failed", finished_at__gt=moment)
+
     def finished_before(self, cutoff: datetime) -> Self:
         return self.filter(finished_at__lt=cutoff)
 

@@ -20,6 +20,7 @@ from memadmin.erasure.gathering import GATHER
 from memadmin.erasure.purging import PURGE
 from memadmin.jobs import schedules
 from memadmin.jobs.cron import InvalidCron
+from memadmin.jobs.models import Job
 from memadmin.jobs.registry import CRONS
 from memadmin.lifecycle import nightly, sealing, verifying
 from memadmin.lifecycle.inference import rederiving
@@ -27,10 +28,12 @@ from memadmin.lifecycle.nightly import may_evict
 from memadmin.pages.decorators import may
 from memadmin.pages.foreseeing import Outcome, foresee, lets_more_go
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.matters import FAILED_WITHIN
 from memadmin.pages.tonight import confirm_tonight
 from memadmin.store import configuration
 from memadmin.store.configuration import REGISTRY, InvalidSetting
 
+FAILED_SHOWN = 20
 SWITCHES = ("retention_enabled", "multi_tenancy_enabled")
 BOUNDS = ("approval_percent", "approval_items")
 SCHEDULES = {
@@ -175,8 +178,11 @@ def _page(
         {"schedule": schedules.get(kind, now=now), "name": SCHEDULES.get(kind, kind), "error": errors.get(kind), "cron": given.get(kind)}
         for kind in sorted(CRONS)
     ]
+    failed = Job.objects.failed_since(now - FAILED_WITHIN).order_by("-finished_at", "-pk")
     context = {
         "rows": rows,
+        "failed": [(job, SCHEDULES.get(job.kind, job.kind)) for job in failed[:FAILED_SHOWN]],
+        "failed_total": failed.count(),
         "plans": plans,
         "may_change": request.user.may(Right.SETTING_CHANGE),
         "may_schedule": request.user.may(Right.SCHEDULE_CHANGE),
