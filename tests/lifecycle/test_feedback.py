@@ -9,7 +9,7 @@ from memadmin.audit.models import AuditEntry, AuditPayload
 from memadmin.lifecycle import feedback, suspects
 from memadmin.lifecycle.feedback import BadReport, NotEvicted, NotOpen, Report, match, record, reopen, set_aside
 from memadmin.lifecycle.forgetting import by_day, by_version
-from memadmin.lifecycle.models import Run, RunRange, RunState
+from memadmin.lifecycle.models import Run, RunRange, RunState, RunVictim
 from memadmin.lifecycle.suspects import suspects_of
 from memadmin.store import archive
 from memadmin.store.models import Archived, Container, Feedback, FeedbackKind, FeedbackState, HistoryEntry, LongTermMemory, Subject
@@ -169,7 +169,7 @@ def test_an_index_leads_to_what_runs_took_of_a_user(container):
     if connection.vendor == "postgresql":
         connection.cursor().execute("SET LOCAL enable_seqscan = off")  # which three rows are cheaper with
 
-    assert "victim_by_subject" in suspects.taken_of(subject_of(container)).order_by("-run_id", "seq")[:10].explain()
+    assert "victim_by_subject" in RunVictim.objects.of_subject(subject_of(container)).explain()
 
 
 def test_a_match_names_run_reason_and_policy_version_and_is_logged_by_numbers(container):
