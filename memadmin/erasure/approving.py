@@ -17,11 +17,12 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F
 
-from memadmin.access.humans import same_human
+from memadmin.access.humans import human_of, same_human
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.audit import log
 from memadmin.audit.actions import Action
+from memadmin.erasure.approvers import involved_in
 from memadmin.erasure.deciding import current, return_to_review
 from memadmin.erasure.drift import DIGEST, drift_of
 from memadmin.erasure.drills import guarding
@@ -101,9 +102,7 @@ def _check_person(request: ErasureRequest, actor: str) -> None:
         return
     if not _may_approve(actor):
         raise SamePerson("Approving needs a person with the right to approve erasure requests.")
-    if settings.ERASURE_SINGLE_OPERATOR:
-        return
-    if any(same_human(actor, other) for other in (request.opened_by, request.reviewed_by, request.identity_by) if other):
+    if human_of(actor) in involved_in(request):
         raise SamePerson("You took this request in or reviewed it, under this account or another one of yours. Somebody else approves it.")
 
 

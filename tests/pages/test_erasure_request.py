@@ -1,20 +1,24 @@
 """What the page of a request says, to whom, and how it follows what goes on."""
 
+from typing import Any
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from memadmin.access.models import Person
 from memadmin.access.roles import Role
 from memadmin.erasure import discovery
+from memadmin.erasure.models import ErasureRequest
 from memadmin.erasure.models.manifests import LocationAnswer
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.store import configuration, locations
 from tests.erasure.on_pages import do, look, taken_in
-from tests.erasure.workflow import approved, opened
+from tests.erasure.workflow import approved, officer, opened, submitted
 from tests.factories import ACTOR, a_memory, make_container, store
-from tests.people import HTMX, a_browser_of
+from tests.people import HTMX, a_browser_of, make_person
 
 pytestmark = pytest.mark.django_db
 
@@ -106,3 +110,67 @@ def test_while_erasures_are_stopped_the_page_of_an_approved_one_and_the_overview
     assert "All erasures are stopped" in after
     assert "within a minute" not in after
     assert "All erasures are stopped" in cora.get("/").content.decode()
+
+
+def waiting_for_approval() -> ErasureRequest:
+    now = timezone.now()
+    store(make_container(), a_memory(), now=now)
+    request = opened(now=now)  # by cora
+    submitted(request, now=now, reviewer=officer("rita"))
+    return request
+
+
+def browser_of(person: Person) -> Client:
+    browser = Client()
+    browser.force_login(person)
+    return browser
+
+
+@pytest.mark.parametrize("login", ["cora", "rita"])
+def test_who_took_a_request_in_or_reviewed_it_is_told_who_may_approve_and_is_not_offered_to(login: str):
+    request = waiting_for_approval()
+    officer("carl")
+    make_person(Role.SUPPORT, login="sam")
+    browser = browser_of(officer(login))
+
+    page = browser.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+    asked = browser.get(reverse("pages:erasure-approval", args=[request.uid]))
+
+    assert "Look at it and approve" not in page
+    assert "You took this request in, reviewed it" in page
+    assert "Who may: <bdi>carl</bdi>." in page
+    assert asked.status_code == 403
+    assert 'name="digest"' not in asked.content.decode()
+
+
+def test_who_has_no_right_to_approve_is_told_who_has(cora: Client):
+    request = waiting_for_approval()
+    officer("carl")
+
+    page = a_browser_of(Role.AUDITOR, login="ada").get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+
+    assert "Look at it and approve" not in page
+    assert "You have no right to approve erasures" in page
+    assert "Who may: <bdi>carl</bdi>." in page
+
+
+def test_another_officer_is_offered_to_approve_and_one_of_other_containers_is_not_named():
+    request = waiting_for_approval()
+    make_person(Role.COMPLIANCE, login="elsa", containers=[make_container("other")])
+    address = reverse("pages:erasure-detail", args=[request.uid])
+    before = browser_of(officer("cora")).get(address).content.decode()
+
+    carl = browser_of(officer("carl"))
+
+    assert "Nobody else here may: it takes another person" in before
+    assert "Look at it and approve" in carl.get(address).content.decode()
+    assert 'name="digest"' in carl.get(reverse("pages:erasure-approval", args=[request.uid])).content.decode()
+
+
+def test_a_single_operator_is_offered_to_approve(settings: Any):
+    settings.ERASURE_SINGLE_OPERATOR = True
+    request = waiting_for_approval()
+
+    page = browser_of(officer("cora")).get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+
+    assert "Look at it and approve" in page

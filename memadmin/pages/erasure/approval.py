@@ -19,6 +19,7 @@ from memadmin.erasure.approving import Word
 from memadmin.erasure.models import ErasureRequest
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
+from memadmin.pages.erasure.asking import question_of
 from memadmin.pages.erasure.detail import act, show
 from memadmin.pages.htmx import PersonRequest
 from memadmin.store import configuration
@@ -62,6 +63,9 @@ def proved_at(request: PersonRequest) -> datetime | None:
 def _ask(request: PersonRequest, found: ErasureRequest, *, problem: str = "", status: int = 200) -> HttpResponse:
     if found.state != "awaiting_approval":
         return show(request, found, refused="This request does not wait for an approval.", status=409)
+    why_not = question_of(request.user, found)["why_not"]
+    if why_not:
+        return show(request, found, refused=f"{why_not[0].upper()}{why_not[1:]}.", status=403)
     manifest = deciding.current(found)
     totals: dict[str, int] = {}
     for line in manifest.lines.order_by("act"):

@@ -21,12 +21,13 @@ from memadmin.erasure.approving import NotFresh, SamePerson
 from memadmin.erasure.certificates.issuing import TooLate
 from memadmin.erasure.execution.resuming import Stopped
 from memadmin.erasure.intake import target_of, today
-from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Manifest, Status
+from memadmin.erasure.models import Approval, ErasureRequest, IdentityLevel, Kind, Manifest, Status
 from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
 from memadmin.erasure.visibility import get_request, visible_requests
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure import after
+from memadmin.pages.erasure.asking import question_of
 from memadmin.pages.erasure.binding import bonds_of, refused_by
 from memadmin.pages.erasure.export_cards import card_of
 from memadmin.pages.erasure.inbox import clock_of
@@ -51,10 +52,10 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
     manifest = found.manifests.filter(number=found.manifest_number or 0).first()
     places = _places(manifest)
     entries = list(AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(target_of(found)).newest_first()[:TIMELINE])
-    approval = found.approvals.filter(voided_at=None, used_at=None).first() if found.state == Status.APPROVED else None
     export = card_of(found)
     bonds = bonds_of(found, _subjects(found))
-    actors = {found.opened_by, found.reviewed_by, found.identity_by, export.live.handed_by if export and export.live else ""}
+    handed_by = export.live.handed_by if export and export.live else ""
+    actors = {found.opened_by, found.reviewed_by, found.identity_by, handed_by}
     actors |= {entry.actor for entry in entries} | {bond.by for bond in bonds}
     state = Status(found.state)
     context: dict[str, Any] = {
@@ -72,13 +73,13 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "duplicate_of": _duplicate_of(request, found),
         "outcome": outcome_in_words(found.outcome_code),
         "missing": _missing(found, manifest, places["places"]),
-        "approval": approval,
+        "approval": _standing_approval(found),
         "entries": entries,
         "names": names_of(actors - {""}),
         "refused": refused,
         "open": state in BEFORE_EXECUTION,
         "state": state,
-        **_afterwards(found, now=timezone.now()),
+        **_whom_it_waits_for(request, found, now=timezone.now()),
         "export": export,
         "stopped": state == Status.APPROVED and configuration.value("erasure_paused"),
         "may_tick": request.user.may(Right.ERASURE_REVIEW) and state in {Status.RECEIVED, Status.REVIEW},
@@ -88,8 +89,12 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
     return render(request, "erasure/detail.html", context, status=status)
 
 
-def _afterwards(found: ErasureRequest, *, now: datetime) -> dict[str, Any]:
-    return {"ended": after.what_follows(found, now=now), "answer": after.after_answer(found, now=now)}
+def _standing_approval(found: ErasureRequest) -> Approval | None:
+    return found.approvals.filter(voided_at=None, used_at=None).first() if found.state == Status.APPROVED else None
+
+
+def _whom_it_waits_for(request: PersonRequest, found: ErasureRequest, *, now: datetime) -> dict[str, Any]:
+    return {**question_of(request.user, found), "ended": after.what_follows(found, now=now), "answer": after.after_answer(found, now=now)}
 
 
 def _choices() -> dict[str, Any]:
