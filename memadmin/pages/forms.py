@@ -1,5 +1,6 @@
 """Forms that several pages share."""
 
+from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 from typing import Any
@@ -11,6 +12,8 @@ from django.utils import timezone
 
 from memadmin.access.models import Person
 from memadmin.access.visibility import visible_containers
+from memadmin.pages.text import shown_id
+from memadmin.store.identity import canonical_id
 from memadmin.store.models import Container
 from memadmin.store.text import clean, says_something
 
@@ -18,6 +21,7 @@ NO_REASON = "Say why this is to be kept: the next person will ask."
 FORM_TOKEN = "csrfmiddlewaretoken"
 ALL, SOME = "all", "some"
 TICK = {"class": "form-check-input"}
+NAME_SHOWN = 60  # characters
 
 
 def address_without_token(request: HttpRequest) -> str:
@@ -68,6 +72,13 @@ class PinForm(forms.Form):
         return day
 
 
+def names_told_apart(containers: Iterable[Container]) -> dict[int, str]:
+    """Return what to call each container, by its key: those whose names look alike bear the beginning of their uid."""
+    shown = {container.pk: (shown_id(container.name, NAME_SHOWN), container.uid) for container in containers}
+    often = Counter(canonical_id(name) for name, _ in shown.values())
+    return {pk: f"{name} ({str(uid)[:8]}…)" if often[canonical_id(name)] > 1 else name for pk, (name, uid) in shown.items()}
+
+
 class ReachForm(forms.Form):
     """Of all containers, now and later, or of some that the person sees."""
 
@@ -79,7 +90,8 @@ class ReachForm(forms.Form):
     def __init__(self, *given: Any, person: Person, **details: Any) -> None:
         super().__init__(*given, **details)
         self._visible = {str(container.uid): container for container in visible_containers(person).standing().by_name()}
-        self.fields["containers"].choices = [(uid, container.name) for uid, container in self._visible.items()]  # type: ignore[attr-defined]
+        told_apart = names_told_apart(self._visible.values())
+        self.fields["containers"].choices = [(uid, told_apart[container.pk]) for uid, container in self._visible.items()]  # type: ignore[attr-defined]
         if not person.all_containers:
             self.fields["reach"].choices = [(SOME, "Only these")]  # type: ignore[attr-defined]
 

@@ -19,7 +19,7 @@ from memadmin.access.scopes import AGENT, Scope
 from memadmin.access.tokens import BadToken, TokenSpec
 from memadmin.access.visibility import visible_containers
 from memadmin.pages.decorators import may
-from memadmin.pages.forms import TICK, ReachForm
+from memadmin.pages.forms import TICK, ReachForm, names_told_apart
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 
 DATE = forms.DateInput(attrs={"type": "date"})
@@ -66,12 +66,12 @@ class TokenForm(ReachForm):
 def token_list(request: PersonRequest) -> HttpResponse:
     now = timezone.now()
     found = list(ApiToken.objects.prefetch_related("containers").order_by("-created_at", "-pk"))
-    seen = set(visible_containers(request.user).values_list("pk", flat=True))
+    seen = names_told_apart(visible_containers(request.user))
     rows = [
         {
             "token": token,
             "works": token.works(now),
-            "containers": [container for container in token.containers.all() if container.pk in seen],
+            "containers": [seen[container.pk] for container in token.containers.all() if container.pk in seen],
             "others": sum(container.pk not in seen for container in token.containers.all()),
         }
         for token in found

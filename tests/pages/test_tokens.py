@@ -138,3 +138,17 @@ def test_a_container_that_was_deleted_over_the_api_is_marked():
     api.delete(f"/{cid}")
 
     assert "deleted over the API" in text_of(support().get(reverse("pages:container-list")))
+
+
+def test_containers_of_names_that_look_alike_are_told_apart_by_their_uid():
+    first, second, other = make_container("bot"), make_container("Bot"), make_container("alone")
+    make_token("ana", containers=[second, other])
+    admin = administrator()
+
+    listed = text_of(admin.get(reverse("pages:token-list")))
+    asked = text_of(admin.get(reverse("pages:token-new")))
+
+    assert f"<bdi>Bot ({str(second.uid)[:8]}…)</bdi>" in listed
+    assert "<bdi>alone</bdi>" in listed
+    for container, name in ((first, "bot"), (second, "Bot")):
+        assert f"<bdi>{name} ({str(container.uid)[:8]}…)</bdi>" in asked
