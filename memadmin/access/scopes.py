@@ -20,6 +20,7 @@ class Scope(TextChoices):
     RETENTION_APPROVE = "retention.approve", "approve or refuse large retention runs, for the person who made it"
     RETENTION_RESTORE = "retention.restore", "restore what retention evicted"
     FEEDBACK_WRITE = "feedback.write", "report what an agent forgot or got wrong"
+    DISCLOSURE_WRITE = "disclosure.write", "note which recipients were given data of whom"
     EXPORT_MAKE = "export.make", "export memories"
     ERASURE_INTAKE = "erasure.intake", "open erasure requests and follow them"
     ERASURE_EXPORT = "erasure.export", "make exports for people whose requests were reviewed, without their link"

@@ -176,6 +176,11 @@ class Action(models.TextChoices):
 
     RECIPIENT_REGISTERED = "recipient.registered", "Somebody who gets data from here was registered"
     RECIPIENT_ENDED = "recipient.ended", "Somebody gets no data from here any more"
+    DISCLOSURE_RECORDED = "disclosure.recorded", "It was noted that a recipient was given data of a user"
+    DISCLOSURE_ERASED = (
+        "disclosure.erased",
+        "What was noted of who was given data of erased users went, after the notices to them were made",
+    )
     NOTICE_MADE = "notice.made", "Notices to recipients of what a request was about were made"
     NOTICE_TOLD = "notice.told", "A person told a recipient"
     NOTICE_ACKNOWLEDGED = "notice.acknowledged", "A recipient has answered a notice"

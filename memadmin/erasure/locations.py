@@ -114,6 +114,20 @@ register(
 
 register(
     Location(
+        name="erasure.disclosures",
+        title="Which recipients were given data of whom",
+        order=102,
+        table="erasure_disclosure",
+        columns={"subject_id": E, "own_id": E, "own_ref": E},
+        waived={"uid": "a random name of ours"},
+        item_class=ItemClass.RECIPIENT,
+        act=Act.CLEAR,
+        goes="In the last step of an erasure, when the notices to these recipients have been made, under their own ids of the person.",
+    ),
+)
+
+register(
+    Location(
         name=ending.PLACE,
         title="Exports that were made for the person and wait to be taken",
         order=9,

@@ -22,7 +22,7 @@ from django.db.models import Count, F, QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.erasure import recipients
+from memadmin.erasure import disclosures, recipients
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import ErasureRequest, Kind, NoticeState, Recipient, RecipientKind, RecipientNotice
 from memadmin.erasure.models.recipients import OPEN_STATES
@@ -39,6 +39,7 @@ EVENT = "erasure.notice"
 ANSWER_WITHIN = timedelta(days=30)
 ASKED_AGAIN = timedelta(days=1)  # after a notice that arrived and was not acknowledged
 NAMES_IN_ONE = 1_000
+USER, OWN = "user", "yours"  # types of references: an id of the agents, an id that the recipient has given the person itself
 LONGEST_REASON = 1_000
 PATH = "/erasure-notices/{uid}/acknowledge"
 NOT_TOLD = (NoticeState.IMPOSSIBLE, NoticeState.DISPROPORTIONATE)
@@ -74,7 +75,7 @@ def _names(request: ErasureRequest) -> Parts:
     if Kind(request.kind).is_about_people:
         named = request.subjects.filter(ticked=True, container__isnull=False, user_id__isnull=False).order_by("pk")
         for container, user_id in named.values_list("container_id", "user_id"):
-            found[container].append({"type": "user", "id": str(user_id)})
+            found[container].append({"type": USER, "id": str(user_id)})
         return found
     for container, kind, uid in request.items.order_by("pk").values_list("container_id", "item_type", "item_uid"):
         found[container].append({"type": kind, "id": str(uid)})
@@ -83,19 +84,42 @@ def _names(request: ErasureRequest) -> Parts:
 
 def _of_container(request: ErasureRequest, container: int, names: list[dict[str, str]], *, now: datetime) -> Iterator[RecipientNotice]:
     box = sealed.box(PURPOSE)
+    users = _users_of(request, container)
     for recipient in recipients.of_containers([container]):
-        for part, start in enumerate(range(0, len(names), NAMES_IN_ONE), 1):
-            said = json.dumps(names[start : start + NAMES_IN_ONE]).encode()
+        known = _as_known_to(recipient, names, users)
+        for part, start in enumerate(range(0, len(known), NAMES_IN_ONE), 1):
+            named = known[start : start + NAMES_IN_ONE]
+            said, own = json.dumps(named).encode(), sum(name["type"] == OWN for name in named)
             yield RecipientNotice(
                 request=request,
                 recipient=recipient,
                 container_id=container,
                 part=part,
                 references=box.encrypt(zlib.compress(said)),
+                by_own_id=own,
+                by_our_id=sum(name["type"] == USER for name in named),
                 made_at=now,
                 answer_by=(now + ANSWER_WITHIN).date(),
                 due_at=now,
             )
+
+
+def _users_of(request: ErasureRequest, container: int) -> dict[str, int]:
+    """Return the keys of the users that a request takes whole in a container, by their ids."""
+    if not Kind(request.kind).is_about_people:
+        return {}
+    named = request.subjects.filter(ticked=True, container=container, user_id__isnull=False, subject_id__isnull=False)
+    return {str(user_id): int(key) for user_id, key in named.values_list("user_id", "subject_id") if key is not None}
+
+
+def _as_known_to(recipient: Recipient, names: list[dict[str, str]], users: dict[str, int]) -> list[dict[str, str]]:
+    """Return the names with the recipient's own ids for the users in place of ours, where they are known. Raises KeysUnusable."""
+    own = disclosures.own_ids(recipient, users.values())
+    found: list[dict[str, str]] = []
+    for name in names:
+        ids = own.get(users.get(name["id"], 0), []) if name["type"] == USER else []
+        found += [{"type": OWN, "id": each} for each in ids] or [name]
+    return found
 
 
 def names_in(notice: RecipientNotice) -> list[dict[str, str]]:

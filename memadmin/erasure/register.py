@@ -8,7 +8,7 @@ from typing import Any
 
 from django.db.models import Count, Max
 
-from memadmin.erasure import recipients
+from memadmin.erasure import disclosures, recipients
 from memadmin.erasure.models import BackupRecord, InventoryCheck, Recipient
 from memadmin.store import configuration, coverage, locations
 from memadmin.store.models import Container, Mode, Suppression
@@ -61,6 +61,7 @@ def _recipient(row: Recipient, seen: list[Container]) -> dict[str, Any]:
         "told": row.get_kind_display(),
         "gets": row.given,
         "containers": "all" if row.all_containers else sorted(each.name for each in row.containers.all() if each.pk in shown),
+        "people_recorded": disclosures.counts_of(row, shown).people,
         "since": row.created_at.date().isoformat(),
         "until": row.ended_at.date().isoformat() if row.ended_at else "",
     }
@@ -99,7 +100,15 @@ def lines_of(found: dict[str, Any]) -> list[list[Any]]:
         lines.append(["store", place["title"], f"{place['class']}: {place['class_title']}", details, place["erased_by"]])
     lines += [["no personal data", row["table"], "", row["why"], ""] for row in found["without_personal_data"]]
     for row in found["recipients"]:
-        lines.append(["recipient", row["name"], "G", f"{row['gets']}; {row['told']}; {_listed(row['containers'])}", row["until"]])
+        lines.append(
+            [
+                "recipient",
+                row["name"],
+                "G",
+                f"{row['gets']}; {row['told']}; {_listed(row['containers'])}; {row['people_recorded']} people noted",
+                row["until"],
+            ]
+        )
     lines += [["container", row["name"], "", row["policy"], ""] for row in found["time_limits"]["containers"]]
     lines += [["time limit", name, "", "", f"{days} days"] for name, days in found["time_limits"]["days"].items()]
     lines += [["backup", row["kind"], "F", f"{row['number']} standing", row["last_ends_at"]] for row in found["backups"]["standing"]]

@@ -48,7 +48,7 @@ from memadmin.pages import (
     whatif,
 )
 from memadmin.pages.erasure import approval as erasure_approval
-from memadmin.pages.erasure import backups, hard_limit, notices, rechecks, recipients, register
+from memadmin.pages.erasure import backups, disclosures, hard_limit, notices, rechecks, recipients, register
 from memadmin.pages.erasure import correcting as erasure_correcting
 from memadmin.pages.erasure import detail as erasure_detail
 from memadmin.pages.erasure import drills as erasure_drills
@@ -174,6 +174,8 @@ urlpatterns = [
     path("recipients/", recipients.recipient_list, name="recipient-list"),
     path("recipients/new/", recipients.recipient_new, name="recipient-new"),
     path("recipients/create/", recipients.recipient_create, name="recipient-create"),
+    path("recipients/<uuid:uid>/", disclosures.recipient_detail, name="recipient-detail"),
+    path("recipients/<uuid:uid>/disclose/", disclosures.recipient_disclose, name="recipient-disclose"),
     path("recipients/<uuid:uid>/end/", recipients.recipient_end, name="recipient-end"),
     path("erasure/<uuid:uid>/recipients/", notices.notice_list, name="notice-list"),
     path("erasure/<uuid:uid>/recipients/<uuid:notice>/told/", notices.notice_told, name="notice-told"),

@@ -13,7 +13,7 @@ from memadmin.access.roles import Role
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import Outcome as Answered
-from memadmin.erasure import backups, recipients
+from memadmin.erasure import backups, disclosures, recipients
 from memadmin.erasure.backups import BackupSpec
 from memadmin.erasure.drills import running, tidying
 from memadmin.erasure.models import BackupKind, ErasureRequest, FindingKind, Kind, Outcome, RecipientKind, Status, Verification
@@ -161,11 +161,13 @@ def test_drills_holds_recipients_and_the_audit_log(page: Page, live_server: Any,
     under_way = running.start(actor=ACTOR, now=NOW())
     subject = subject_of(container, LONG)
     hold(subject)
-    recipients.register(
+    told, _ = recipients.register(
         RecipientSpec(name="r" * 100, kind=RecipientKind.MANUAL, contact="by mail", given="exports", containers=None),
         actor=ACTOR,
         now=NOW(),
     )
+    disclosures.record(told, subject, own_id="crm-77", at=NOW(), actor=ACTOR, now=NOW())
+    about = opened(LONG, now=NOW())
     with transaction.atomic():
         log.append(
             Action.ERASURE_APPROVED, actor="system/" + "l" * 80, target="audit/activity/" + "0f" * 32, at=NOW(), outcome=Answered.REFUSED
@@ -175,6 +177,8 @@ def test_drills_holds_recipients_and_the_audit_log(page: Page, live_server: Any,
         address("hold-new", "subjects", subject.uid),
         "/recipients/",
         "/recipients/new/",
+        address("recipient-detail", told.uid),
+        address("notice-list", about.uid),
         "/audit/?stream=activity",
         "/audit/?actor=nobody",
     ]

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from memadmin.erasure import disclosures
 from memadmin.erasure.models import Kind, Manifest, Recipient
 from memadmin.erasure.scope import scope_of
 from memadmin.store import configuration, locations, policies
@@ -43,21 +44,32 @@ def circumstances_of(manifest: Manifest) -> dict[str, Any]:
         "containers": [_of_container(container, users.get(container.pk, [])) for container in containers],
         "origin": ORIGIN,
         "decisions": DECISIONS,
-        "recipients": list(_recipients(containers)),
+        "recipients": list(_recipients(containers, list(subjects.values_list("pk", flat=True)))),
         "backups": _backups(),
         "rights": OPERATOR,
         "why": "You asked for access." if manifest.request.kind == Kind.ACCESS else "You asked for erasure, and for this export before it.",
     }
 
 
-def _recipients(containers: QuerySet[Container]) -> Iterator[str]:
+def _recipients(containers: QuerySet[Container], subjects: list[int]) -> Iterator[str]:
     """Who is registered as getting data of these containers, also those who do not any more; and what every subscriber is told."""
     found = Recipient.objects.filter(Q(all_containers=True) | Q(containers__in=containers.order_by().values("pk"))).distinct()
     for recipient in found.order_by("name", "pk"):
         until = f" (until {recipient.ended_at.date().isoformat()})" if recipient.ended_at else ""
-        yield f"{recipient.name}{until}: {recipient.given}"
+        yield f"{recipient.name}{until}: {recipient.given}{_disclosed(recipient, containers, subjects)}"
     places = [place for place in locations.in_order() if place.item_class == ItemClass.RECIPIENT and place.app != "erasure"]
     yield from (place.goes for place in places)
+
+
+def _disclosed(recipient: Recipient, containers: QuerySet[Container], subjects: list[int]) -> str:
+    """Say when they were given data of the person, and as whom they know them."""
+    counted = disclosures.counts_of(recipient, list(containers.values_list("pk", flat=True)), subjects=subjects)
+    if counted.first_at is None or counted.last_at is None:
+        return ". Nobody has noted when they were given data of you"
+    first, last = counted.first_at.date().isoformat(), counted.last_at.date().isoformat()
+    own = sorted({each for ids in disclosures.own_ids(recipient, subjects).values() for each in ids})
+    known = f" They know you as {', '.join(f'“{each}”' for each in own)}." if own else " By which id they know you is not noted."
+    return f". They were given data of you {f'on {first}' if first == last else f'from {first} to {last}'}.{known}"
 
 
 def _grouped(rows: Iterable[tuple[int, str | None]]) -> Iterator[tuple[int, list[tuple[int, str | None]]]]:

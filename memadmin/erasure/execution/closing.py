@@ -12,7 +12,7 @@ from django.db import transaction
 
 from memadmin.audit import checkpoints, ledger, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import backups, freezing, notices
+from memadmin.erasure import backups, disclosures, freezing, notices
 from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.contents import Executed, PlaceResult
 from memadmin.erasure.certificates.issuing import issue
@@ -68,6 +68,7 @@ def _certified(request: ErasureRequest, manifest: Manifest, *, actor: str, now: 
     manifest.refresh_from_db()
     if request.drill_id is None:  # nobody was given anything of a made-up person
         notices.make(request, now=now)
+    disclosures.erase(request, actor=actor, now=now)
     certificate = issue(request, _level(request, withheld), executed_of(request, at=now), actor=actor, now=now)
     _settle(request, actor=actor, now=now)
     _purge(request, manifest)

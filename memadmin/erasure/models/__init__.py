@@ -5,6 +5,7 @@ from memadmin.erasure.models.approvals import Approval
 from memadmin.erasure.models.backups import BackupKind, BackupRecord, InventoryCheck
 from memadmin.erasure.models.certificates import Certificate, Commitment, Level
 from memadmin.erasure.models.corrections import Correction, WrongLeft
+from memadmin.erasure.models.disclosures import Disclosure
 from memadmin.erasure.models.drills import Drill, DrillPlace, DrillState
 from memadmin.erasure.models.executions import PlaceOutcome
 from memadmin.erasure.models.manifests import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
@@ -36,6 +37,7 @@ __all__ = [
     "Commitment",
     "Correction",
     "Decision",
+    "Disclosure",
     "Drill",
     "DrillPlace",
     "DrillState",

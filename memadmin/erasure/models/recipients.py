@@ -67,6 +67,8 @@ class RecipientNotice(models.Model):
     part = models.PositiveIntegerField(default=1)
     state = models.CharField(max_length=16, choices=NoticeState, default=NoticeState.PENDING)
     references = models.BinaryField(null=True)  # sealed: by which names they know what it is about; null once it is not needed
+    by_own_id = models.PositiveIntegerField(default=0)  # how many users it names by the recipient's own id
+    by_our_id = models.PositiveIntegerField(default=0)  # users for whom no such id was known
     attempts = models.PositiveIntegerField(default=0)
     made_at = models.DateTimeField()
     answer_by = models.DateField()

@@ -14,8 +14,8 @@ from django.views.decorators.http import require_POST, require_safe
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
-from memadmin.erasure import notices, recipients
-from memadmin.erasure.models import ErasureRequest, NoticeState, RecipientNotice
+from memadmin.erasure import disclosures, notices, recipients
+from memadmin.erasure.models import ErasureRequest, Kind, NoticeState, Recipient, RecipientNotice
 from memadmin.erasure.models.recipients import OPEN_STATES
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.visibility import get_request
@@ -35,7 +35,8 @@ def notice_list(request: PersonRequest, uid: UUID) -> HttpResponse:
     context = {
         "found": found,
         "rows": [_shown(row, request.user) for row in rows],
-        "coming": [] if rows else _coming(found),
+        "report": _report(found),
+        "will_be_told": not rows and found.completed_at is None and found.kind != Kind.ACCESS,
         "names": names_of({row.ended_by for row in rows if row.ended_by.startswith("person/")}),
         "may_manage": request.user.may(Right.RECIPIENT_MANAGE),
         "choices": [(state.value, state.label) for state in notices.NOT_TOLD],
@@ -57,12 +58,23 @@ def _shown(row: RecipientNotice, person: Person) -> dict[str, Any]:
     return shown
 
 
-def _coming(found: ErasureRequest) -> list[Any]:
-    """Return who would be told, before the erasure is complete."""
-    if found.completed_at is not None:
+def _report(found: ErasureRequest) -> list[dict[str, Any]]:
+    """Return who has data of whom the request is about, as long as its papers say who that is. After an erasure its notices tell."""
+    if found.purged_at is not None or (found.completed_at is not None and Kind(found.kind).erases):
         return []
-    named = found.subjects.filter(ticked=True, container__isnull=False).values_list("container", flat=True)
-    return list(recipients.of_containers({*named, *found.items.values_list("container", flat=True)}))
+    ticked = found.subjects.filter(ticked=True, container__isnull=False, subject_id__isnull=False).values_list("container", "subject_id")
+    people = {(container, subject) for container, subject in ticked if container and subject} | {
+        *found.items.values_list("container", "subject_id")
+    }
+    return [_of_recipient(each, people) for each in recipients.of_containers({container for container, _ in people})]
+
+
+def _of_recipient(recipient: Recipient, people: set[tuple[int, int]]) -> dict[str, Any]:
+    """Of how many of these people it is noted that they were given data, and of how many it is not."""
+    reached = None if recipient.all_containers else set(recipient.containers.values_list("pk", flat=True))
+    meant = {subject for container, subject in people if reached is None or container in reached}
+    counted = disclosures.counts_of(recipient, {container for container, _ in people}, subjects=meant)
+    return {"recipient": recipient, "counted": counted, "not_noted": len(meant) - counted.people}
 
 
 @require_POST

@@ -52,7 +52,7 @@ class RecipientForm(ReachForm):
 @require_safe
 @may("erasure.view")
 def recipient_list(request: PersonRequest) -> HttpResponse:
-    rows = list(_counted(_seen(request.user)).prefetch_related("containers")[:SHOWN])
+    rows = list(_counted(seen_by(request.user)).prefetch_related("containers")[:SHOWN])
     mine = set(_own(request.user).filter(pk__in=[row.pk for row in rows]).values_list("pk", flat=True))
     visible = set(visible_containers(request.user).values_list("pk", flat=True))
     shown = [
@@ -103,7 +103,8 @@ def _counted(rows: QuerySet[Recipient]) -> QuerySet[Recipient]:
     return rows.annotate(waiting=Coalesce(Subquery(counted), 0))
 
 
-def _seen(person: Person) -> QuerySet[Recipient]:
+def seen_by(person: Person) -> QuerySet[Recipient]:
+    """Return those of containers that the person sees."""
     return Recipient.objects.order_by("name", "pk") if person.all_containers else recipients.of_containers(_keys(person))
 
 
