@@ -133,3 +133,12 @@ def test_a_name_with_markup_is_shown_as_text(subject):
     made = a_recipient(kind=RecipientKind.MANUAL, contact="by mail", name="<b>Partner</b>")[0]
 
     assert b"<b>Partner" not in officer().get(page(made)).content
+
+
+def test_containers_whose_names_look_alike_are_told_apart(subject):
+    twin = make_container(subject.container.name)
+    everywhere = a_recipient(kind=RecipientKind.MANUAL, contact="by mail")[0]
+
+    shown = text_of(officer().get(page(everywhere)))
+
+    assert all(f"({str(each.uid)[:8]}…)</option>" in shown for each in (subject.container, twin))

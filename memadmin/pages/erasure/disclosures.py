@@ -21,6 +21,7 @@ from memadmin.erasure.disclosures import BadDisclosure, NoSuchUser
 from memadmin.erasure.models import Recipient
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.recipients import seen_by
+from memadmin.pages.forms import names_told_apart
 from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.models import Container, Subject
@@ -44,7 +45,8 @@ class DisclosureForm(forms.Form):
     def __init__(self, *given: Any, containers: QuerySet[Container], **details: Any) -> None:
         super().__init__(*given, **details)
         self.containers = {str(each.uid): each for each in containers}
-        self.fields["container"].choices = [(uid, each.name) for uid, each in self.containers.items()]  # type: ignore[attr-defined]
+        told_apart = names_told_apart(self.containers.values())
+        self.fields["container"].choices = [(uid, told_apart[each.pk]) for uid, each in self.containers.items()]  # type: ignore[attr-defined]
 
     def at(self, *, now: datetime) -> datetime:
         """Return when it was: in the middle of an earlier day, which is all that is known."""
