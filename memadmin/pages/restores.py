@@ -78,10 +78,11 @@ def ask(request: PersonRequest, copies: QuerySet[Archived], *, hidden: Mapping[s
     """Show what comes back and what of it would go again."""
     found = comeback.look_ahead(copies, now=now)
     coming = found.items - found.there - found.barred
+    as_before = "it was, with its id" if coming == 1 else "they were, with their ids"
     confirm = {
         "action": request.get_full_path(),
         "verb": f"Restore {coming:,} item{'' if coming == 1 else 's'}",
-        "consequence": f"{_many(found)} would come back as they were, with their ids, counts, times and links.",
+        "consequence": f"{_many(found)} would come back as {as_before}, counts, times and links.",
         "warnings": warnings_about(found, may_name=request.user.may(Right.SUBJECT_VIEW)),
         "keeps": remarks_on(found),
         "cancel": cancel,

@@ -140,3 +140,12 @@ def test_htmx_gets_the_table_alone(container):
 
     assert '<div id="table"' in part.content.decode()
     assert b"<html" not in part.content
+
+
+def test_the_question_about_one_item_speaks_of_one(container):
+    one = Archived.objects.first()
+
+    asked = text_of(editor().post(reverse("pages:archived-restore", args=[one.uid])))
+
+    assert "1 long-term memory would come back as it was, with its id, counts" in asked
+    assert "Restore 1 item<" in asked
