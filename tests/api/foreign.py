@@ -9,7 +9,8 @@ from typing import Any
 
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from memadmin.erasure.models import ErasureRequest
+from memadmin.erasure import disclosures
+from memadmin.erasure.models import Disclosure, ErasureRequest
 from memadmin.lifecycle import feedback
 from memadmin.lifecycle.feedback import Report
 from memadmin.lifecycle.models import Run, RunVictim
@@ -32,6 +33,7 @@ from memadmin.store.models import (
 from memadmin.webhooks import subscriptions
 from memadmin.webhooks.models import Subscription
 from memadmin.webhooks.subscriptions import SubscriptionSpec
+from tests.erasure.test_notices import a_recipient
 from tests.erasure.workflow import opened
 from tests.factories import ACTOR, NOON, a_change, a_memory, a_message, a_session, make_container, store
 from tests.runs import a_policy, governed, preview, publish
@@ -46,7 +48,7 @@ MODELS: dict[ItemType, Any] = {
     ItemType.LONG_TERM: LongTermMemory,
     ItemType.HISTORY: HistoryEntry,
 }
-HELD_IN = (Subject, *MODELS.values(), PolicyVersion, Archived, Run, Feedback)  # tables with a container
+HELD_IN = (Subject, *MODELS.values(), PolicyVersion, Archived, Run, Feedback, Disclosure)  # tables with a container
 Request = tuple[str, str, Any]  # method, path, body
 
 
@@ -92,7 +94,10 @@ def make_foreign() -> Foreign:
     spec = SubscriptionSpec(url=f"https://hooks.example.org/{CANARY}", events=["run.finished"], containers=[container])
     told, _ = subscriptions.subscribe(spec, actor=ACTOR, now=NOON)
     request = opened(KNOWN, containers=[container])
+    given, _ = a_recipient(container, name=f"{CANARY} clinic")
+    disclosures.record(given, Subject.objects.get(user_id=KNOWN), own_id=CANARY, at=NOON, actor=ACTOR, now=NOON)
     rows: dict[str, Any] = {"memories": LongTermMemory.objects.get(external_id="m-1"), "archive": Archived.objects.get(), "webhooks": told}
+    rows |= {"recipients": given}
     return Foreign(
         container=container,
         draft=draft,
@@ -152,7 +157,7 @@ def bodies(foreign: Foreign) -> dict[str, list[Any]]:
     return {
         **{word: [everything] for word in ("_search", "_delete_by_query")},
         **{word: [{"query": "tea", "k": 10}] for word in ("_semantic_search", "_hybrid_search")},
-        **{word: [None] for word in ("_dry_run", "_execute", "start", "unschedule", "settings")},
+        **{word: [None] for word in ("_dry_run", "_execute", "start", "unschedule", "settings", "access-export")},
         "_create": [{"name": "bot", "memory_container_id": "theirs"}],
         "memory_containers/": [{"name": "taken", "configuration": {"retention_policy": {"sessions": {"max_count": 1}}}}],
         "sessions": [{"session_id": "s-1", "summary": "taken", **inside}],
@@ -173,8 +178,8 @@ def bodies(foreign: Foreign) -> dict[str, list[Any]]:
         **{word: [{}, policy] for word in ("preview", "runs")},
         "restore": [None, {"uids": [memory, copy], "force": True}, {"user_id": KNOWN, "force": True}],
         "hard-limit": [{"days": 400}],
+        "disclosures": [{"recipient": foreign.uids["recipients"], "user_id": KNOWN, "own_id": "taken"}],
         "summarising": [{"enabled": True}, {"summarise": True}],
-        "access-export": [None],
         "go-on": [None, {"reason": "taken"}],
         "approve": [{"digest": "0" * 64}],
         "refuse": [{"reason": "taken"}],
