@@ -2,6 +2,7 @@
 
 import os
 import signal
+import sys
 import traceback
 from collections.abc import Callable
 
@@ -28,6 +29,7 @@ def fork(work: Callable[[], object]) -> int:
         status = 0
     except BaseException:  # noqa: BLE001  # the parent is told by the status
         traceback.print_exc()
+        sys.stderr.flush()  # the way out below would lose it
     finally:
         os._exit(status)  # what pytest does at its end is not for a copy to do
 
