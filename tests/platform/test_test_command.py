@@ -87,6 +87,23 @@ def test_an_interrupted_run_is_not_followed_by_another(pytests: FakePytest):
     assert len(pytests.calls) == 1
 
 
+@pytest.mark.parametrize("beside_the_sources", [True, False])
+def test_both_databases_share_what_was_compiled_also_where_nothing_may_be_left_beside_the_sources(
+    beside_the_sources: bool, pytests: FakePytest, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(module.sys, "dont_write_bytecode", not beside_the_sources)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "" if beside_the_sources else "1")
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+
+    run()
+
+    folders = [env.get("PYTHONPYCACHEPREFIX") for _, env in pytests.calls]
+    assert [env["PYTHONDONTWRITEBYTECODE"] for _, env in pytests.calls] == ["", ""]
+    assert folders[0] == folders[1]
+    assert (folders[0] is None) == beside_the_sources
+    assert beside_the_sources or not Path(folders[0]).exists()  # gone with the run
+
+
 @pytest.mark.parametrize(("in_ci", "code"), [(False, 0), (True, 1)])
 def test_a_missing_server_is_said_at_the_end_and_fails_in_ci_only(
     in_ci: bool, code: int, pytests: FakePytest, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

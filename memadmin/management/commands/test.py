@@ -8,8 +8,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,16 @@ class Outcome:
         return f"{self.passed} passed, {self.failed} failed, {self.skipped} skipped"
 
 
+@contextmanager
+def kept_bytecode() -> Iterator[dict[str, str]]:
+    """Yield variables with which Python compiles each module once for the whole run, where it may leave nothing beside the sources.
+
+    Otherwise each of the many processes that tests start compiles all of Django anew, and each pytest process all of the tests.
+    """
+    with tempfile.TemporaryDirectory(prefix="memadmin-bytecode-") as folder:
+        yield {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": folder} if sys.dont_write_bytecode else {}
+
+
 class Command(BaseCommand):
     help = "Run the tests on SQLite and on PostgreSQL. Arguments are pytest's: python3 manage.py test tests/store -k pinned"
     requires_system_checks: list[str] = []
@@ -87,22 +97,20 @@ class Command(BaseCommand):
         if importlib.util.find_spec("pytest") is None:
             raise CommandError("The test tools are not installed. Outside of .venv this command installs them: python3 manage.py test")
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the temporary server is stopped
-        outcomes = [self._on_sqlite(arguments)]
         missing = None
-        if outcomes[0].code != INTERRUPTED:
-            try:
-                outcomes.append(self._on_postgres(arguments))
-            except NoServer as problem:
-                missing = str(problem)
+        with kept_bytecode() as variables:
+            outcomes = [self._pytest("SQLite", arguments, variables)]
+            if outcomes[0].code != INTERRUPTED:
+                try:
+                    outcomes.append(self._on_postgres(arguments, variables))
+                except NoServer as problem:
+                    missing = str(problem)
         return self._close(outcomes, missing=missing)
 
-    def _on_sqlite(self, arguments: Sequence[str]) -> Outcome:
-        return self._pytest("SQLite", arguments, {})
-
-    def _on_postgres(self, arguments: Sequence[str]) -> Outcome:
+    def _on_postgres(self, arguments: Sequence[str], variables: dict[str, str]) -> Outcome:
         with ExitStack() as stack:
             url = os.environ.get("DATABASE_URL", "") if not settings.ON_SQLITE else stack.enter_context(temporary_postgres())
-            return self._pytest("PostgreSQL", arguments, {"DATABASE_URL": url})
+            return self._pytest("PostgreSQL", arguments, variables | {"DATABASE_URL": url})
 
     def _pytest(self, database: str, arguments: Sequence[str], variables: dict[str, str]) -> Outcome:
         self.stdout.write(f"\n== Tests on {database} ==")
