@@ -12,6 +12,7 @@ import hypothesis
 import psycopg
 import pytest
 from django.conf import settings
+from django.core.management.commands import flush
 from django.db import connection
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
 from pytest_django.live_server_helper import LiveServer
@@ -87,14 +88,12 @@ def django_db_modify_db_settings(django_db_modify_db_settings: None, pytestconfi
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker, pytestconfig: pytest.Config) -> Iterator[None]:
-    operations = type(connection.ops)
-    original = operations.execute_sql_flush
-    with django_db_blocker.unblock():
+    with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patched:
         if folder := folder_of_databases(pytestconfig):
             migrated.keep(folder)
-        operations.execute_sql_flush = flush_with_triggers_aside(original, rows=rows_of_migrations())  # type: ignore[method-assign]
-    yield
-    operations.execute_sql_flush = original  # type: ignore[method-assign]
+        patched.setattr(type(connection.ops), "execute_sql_flush", flush_with_triggers_aside(rows_of_migrations()))
+        patched.setattr(flush, "emit_post_migrate_signal", lambda *_, **__: None)  # what it makes is there again, or still
+        yield
 
 
 @pytest.fixture(autouse=True)

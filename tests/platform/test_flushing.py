@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import call_command
 from django.db import DatabaseError, connection, transaction
@@ -43,10 +44,20 @@ def test_an_append_only_table_is_emptied_between_tests_and_refuses_again_afterwa
         Container.objects.all().delete()
 
 
+def permissions() -> list[tuple[str, str, str]]:
+    found = Permission.objects.order_by("content_type__app_label", "codename")
+    return list(found.values_list("content_type__app_label", "codename", "name"))
+
+
 @pytest.mark.django_db(transaction=True)
-def test_rows_made_by_migrate_are_there_again_after_a_flush():
-    before = ContentType.objects.count()
+def test_rows_made_by_migrate_are_there_again_after_a_flush_whatever_became_of_them():
+    types, before = ContentType.objects.count(), permissions()
+    Permission.objects.filter(codename__startswith="view_").delete()
+    Permission.objects.filter(codename__startswith="add_").update(name="changed")
+    ContentType.objects.create(app_label="gone", model="tomorrow")
 
     call_command("flush", interactive=False, verbosity=0)
 
-    assert ContentType.objects.count() == before > 0
+    assert ContentType.objects.count() == types > 0
+    assert permissions() == before
+    assert before
