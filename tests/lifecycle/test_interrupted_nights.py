@@ -100,7 +100,6 @@ def test_processes_killed_inside_each_batch_and_at_each_boundary_change_nothing_
     while Job.objects.get(pk=job.pk).state != JobState.DONE:
         before = how_far(job)
         ended = in_a_process(one_step)
-        assert ended in {0, KILLED}
         place = place + 1 if how_far(job) == before else 1
         if ended == KILLED:
             inside, boundaries = (inside + 1, boundaries) if place > 1 else (inside, boundaries + 1)
