@@ -14,7 +14,7 @@ import pytest
 from django.conf import settings
 from django.core.management.commands import flush
 from django.db import connection
-from playwright.sync_api import Browser, ConsoleMessage, Error, Page, sync_playwright
+from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 from pytest_django.plugin import DjangoDbBlocker
 
@@ -26,6 +26,7 @@ from tests.flushing import flush_with_triggers_aside, rows_of_migrations
 
 TEST_FOLDER = pytest.StashKey[str]()
 BROWSER_FIXTURES = {"page", "browser"}
+PATIENCE = 20_000  # ms that a page may take: a busy machine must not fail a test
 
 hypothesis.settings.register_profile("usual", max_examples=40, deadline=None, derandomize=bool(os.environ.get("CI")))
 hypothesis.settings.register_profile("thorough", max_examples=2000, deadline=None)
@@ -36,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # the real one is slow on purpose
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}  # no collectstatic before
     settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
+    expect.set_options(timeout=PATIENCE)
     settings.SECURE_SSL_REDIRECT = settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False  # the test client speaks plain HTTP
     if is_sqlite():  # a file, as in production: an in-memory database cannot be opened by two threads or processes
         config.stash[TEST_FOLDER] = tempfile.mkdtemp(prefix="memadmin-test-")
@@ -142,7 +144,7 @@ def page(browser: Browser, live_server: LiveServer) -> Iterator[Page]:
 
     with browser.new_context(base_url=live_server.url) as context:
         opened = context.new_page()
-        opened.set_default_timeout(10_000)
+        opened.set_default_timeout(PATIENCE)
         opened.on("console", on_console)
         opened.on("pageerror", on_error)
         yield opened

@@ -16,7 +16,7 @@ def exists(pid: int) -> bool:
     return not status.exists() or "zombie" not in status.read_text()
 
 
-def wait_for(condition: Callable[[], object], *, seconds: float = 30) -> None:
+def wait_for(condition: Callable[[], object], *, seconds: float = 60) -> None:
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, f"did not happen within {seconds} s"

@@ -11,8 +11,10 @@ from memadmin.store.models import LongTermMemory, Subject
 from memadmin.store.opening import Suppressed
 from tests.databases import is_sqlite
 from tests.factories import ACTOR, NOON, a_memory, make_container, store
+from tests.processes import wait_for
 
-WRITERS = 8
+WRITERS = 2 if is_sqlite() else 8
+BREATH = 0.02 if is_sqlite() else 0  # who waits for the only write lock asks for it now and then, and may find it taken each time
 
 
 @pytest.mark.django_db(transaction=True)
@@ -35,22 +37,22 @@ def test_6_of_writers_in_flight_none_leaves_a_row_behind_the_fence(known):
                 except Error as error:
                     if "locked" not in str(error) and "deadlock" not in str(error):
                         raise
+                time.sleep(BREATH)
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=write, args=(number,)) for number in range(2 if is_sqlite() else WRITERS)]
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(WRITERS)]
     for thread in threads:
         thread.start()
-    time.sleep(0.3)
+    wait_for(lambda: LongTermMemory.objects.count() > 3 * len(threads))
     suppression.fence(["ann"], container=None, request_ref="erasure/7f0c", actor=ACTOR, now=NOON)
     at_the_fence = LongTermMemory.objects.count()
     after.set()
-    time.sleep(0.3)
-    stop.set()
     for thread in threads:
-        thread.join(timeout=20)
+        thread.join(timeout=30)  # each ends when it is refused
+    stop.set()
 
-    assert refused
+    assert set(refused) == set(range(len(threads)))
     assert LongTermMemory.objects.count() == at_the_fence
     assert set(Subject.objects.filter(user_id="ann").values_list("suppressed", flat=True)) <= {"fence"}
 
@@ -60,7 +62,7 @@ def test_6_of_writers_in_flight_none_leaves_a_row_behind_the_fence(known):
 def test_10_a_raw_writer_that_took_no_lock_is_waited_for_or_refused():
     container = make_container()
     store(container, a_memory(user_id="ann"))
-    began, errors = threading.Event(), []
+    began, ending, errors = threading.Event(), threading.Event(), []
 
     def write_raw():
         try:
@@ -72,6 +74,7 @@ def test_10_a_raw_writer_that_took_no_lock_is_waited_for_or_refused():
                 )
                 began.set()
                 time.sleep(0.4)
+                ending.set()
                 cursor.execute("COMMIT")
         except Error as error:
             errors.append(error)
@@ -80,10 +83,9 @@ def test_10_a_raw_writer_that_took_no_lock_is_waited_for_or_refused():
 
     thread = threading.Thread(target=write_raw)
     thread.start()
-    began.wait(timeout=10)
-    start = time.monotonic()
+    began.wait(timeout=60)
     suppression.fence(["ann"], container=container, request_ref="erasure/7f0c", actor=ACTOR, now=NOON)
 
-    assert time.monotonic() - start > 0.2
-    thread.join(timeout=10)
+    assert ending.is_set()
+    thread.join(timeout=60)
     assert errors == []

@@ -23,7 +23,7 @@ def _ended(calls: list[Callable[[], Any]] | tuple[Callable[[], Any], ...]) -> li
 
     def one(call: Callable[[], Any]) -> Any:
         try:
-            barrier.wait(timeout=20)
+            barrier.wait(timeout=60)
             return call()
         finally:
             connections.close_all()
@@ -31,5 +31,5 @@ def _ended(calls: list[Callable[[], Any]] | tuple[Callable[[], Any], ...]) -> li
     with ThreadPoolExecutor(len(calls)) as pool:
         futures = [pool.submit(one, call) for call in calls]
         for future in futures:
-            future.exception(timeout=60)
+            future.exception(timeout=120)
     return futures

@@ -253,10 +253,10 @@ def test_a_page_that_follows_a_search_does_not_take_away_what_somebody_writes(pa
     note.fill("half a sentence")
 
     work_off(discovery.DISCOVER)
-    expect(page.get_by_text("There is something new.")).to_be_visible(timeout=10_000)
+    expect(page.get_by_text("There is something new.")).to_be_visible()
     expect(note).to_have_value("half a sentence")
     note.fill("")
-    expect(page.get_by_role("heading", name="What was found")).to_be_visible(timeout=10_000)
+    expect(page.get_by_role("heading", name="What was found")).to_be_visible()
 
     page.get_by_role("link", name="One by one").click()
     page.get_by_label("Choose all on this page").check()

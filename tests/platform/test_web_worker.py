@@ -59,7 +59,7 @@ def test_connections_that_say_nothing_hold_up_nobody(port: int):
 
     assert b"Hello world!" in get(port)
 
-    assert time.monotonic() - begun < 4
+    assert time.monotonic() - begun < 20  # five rounds of five seconds would be more
     for each in silent:
         each.close()
 

@@ -103,12 +103,12 @@ def test_a_writer_that_holds_the_row_is_not_waited_for():
         with transaction.atomic():
             LongTermMemory.objects.filter(pk=memory.pk).update(importance=0.9)
             held.set()
-            done.wait(10)
+            done.wait(60)
         connection.close()
 
     writer = threading.Thread(target=hold)
     writer.start()
-    held.wait(10)
+    held.wait(60)
     began = time.monotonic()
     noted = touch([memory.pk], now=NOON)
     took = time.monotonic() - began
@@ -116,5 +116,5 @@ def test_a_writer_that_holds_the_row_is_not_waited_for():
     writer.join()
 
     assert noted == 0
-    assert took < 5
+    assert took < 30  # half of what the writer holds it for
     assert touch([memory.pk], now=NOON) == 1

@@ -246,7 +246,7 @@ def test_an_answer_that_trickles_in_is_cut_off(settings: Any, monkeypatch: pytes
 
         sending.send(delivery, now=NOON)
 
-        assert time.monotonic() - begun < 3
+        assert time.monotonic() - begun < 20
     delivery.refresh_from_db()
     assert (delivery.state, delivery.attempts, delivery.error_code) == (State.PENDING, 1, "TimeoutError")
 
@@ -254,7 +254,7 @@ def test_an_answer_that_trickles_in_is_cut_off(settings: Any, monkeypatch: pytes
 def _trickle(server: socket.socket) -> None:
     line, _ = server.accept()
     with line, suppress(OSError):
-        for _ in range(100):
+        for _ in range(1_000):
             line.sendall(b"H")
             time.sleep(0.05)
 

@@ -28,10 +28,10 @@ def test_what_like_would_read_as_a_sign_is_escaped():
 
 
 def test_a_pattern_made_to_blow_up_takes_no_time():
-    began = time.monotonic()
+    began = time.process_time()  # of our own: others on the machine do not count
 
     assert not matches(wildcard_glob("*a" * 8 + "b"), "a" * 20_000)
-    assert time.monotonic() - began < 2
+    assert time.process_time() - began < 2
 
 
 @pytest.mark.parametrize("pattern", ["*a" * 9, "a" * 1_001])
