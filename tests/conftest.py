@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from django.conf import settings
 from django.core.management.commands import flush
-from django.db import connection
+from django.db import connection, connections
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 from pytest_django.plugin import DjangoDbBlocker
@@ -124,6 +124,9 @@ def browser() -> Iterator[Browser]:
     path = chrome.find_browser()
     if path is None:
         pytest.skip(chrome.HOW_TO_GET_ONE)
+    # Beside Playwright's event loop Django keeps other connections for this thread. A copy of this process has no loop, would find the
+    # old ones, and share them with other copies.
+    connections.close_all()
     with sync_playwright() as playwright:
         os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"  # Playwright keeps an event loop in this thread; the tests' queries run beside it
         with playwright.chromium.launch(executable_path=path, args=chrome.flags()) as started:
