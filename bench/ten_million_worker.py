@@ -25,8 +25,8 @@ from psycopg.errors import DeadlockDetected
 from bench import ten_million_setup as setup
 from memadmin.access.models import Person
 from memadmin.lifecycle import planning
-from memadmin.lifecycle.enforcement import enforce_batch
 from memadmin.lifecycle.models import Trigger
+from memadmin.lifecycle.pacing import paced_batch
 from memadmin.store import policies
 from memadmin.store.models import Container, LongTermMemory, Subject
 
@@ -48,7 +48,7 @@ def enforce(run: str) -> dict[str, Any]:
     """Carry out batches until the run has no more."""
     removed = 0
     while True:
-        batch = enforce_batch(int(run), now=datetime.now(UTC))
+        batch = paced_batch(int(run), now=datetime.now(UTC))
         removed += batch.removed
         if batch.is_last or not (batch.removed or batch.kept):
             return {"removed": removed}

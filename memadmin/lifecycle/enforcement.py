@@ -23,10 +23,10 @@ from memadmin.store import removal
 from memadmin.store.removal import ArchiveNote, Chosen, Removed
 from retention.victims import Reason
 
-# Large batches are no faster; small ones keep others from waiting. What is copied into the archive takes longer.
-AT_ONCE = 5_000
+# Large batches are no faster; small ones keep others from waiting, for their users and for the log that a commit writes out.
+AT_ONCE = 1_000
 AT_ONCE_ON_SQLITE = 20_000  # rewrites whole pages of every index with each transaction
-COPIED = 2_000
+COPIED = 1_000  # into the archive, at once
 SESSIONS = 500  # each takes its messages along
 
 

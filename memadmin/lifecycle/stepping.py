@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 
 from memadmin.lifecycle import planning, runs, second_person
-from memadmin.lifecycle.enforcement import Stopped, enforce_batch
+from memadmin.lifecycle.enforcement import Stopped
 from memadmin.lifecycle.models import Run, RunState
+from memadmin.lifecycle.pacing import paced_batch
 from memadmin.lifecycle.states import WrongState
 from memadmin.lifecycle.summarising import merging
 
@@ -41,7 +42,7 @@ def _evict(run: Run, *, actor: str, now: datetime) -> bool:
             run.refresh_from_db()
             if run.cursor < run.planned:
                 return False
-        batch = enforce_batch(run.number, now=now)
+        batch = paced_batch(run.number, now=now)
     except Stopped as stop:
         runs.cancel(run, actor=actor, now=now, cause=stop.cause.code)
         return True
@@ -58,7 +59,7 @@ def _evict(run: Run, *, actor: str, now: datetime) -> bool:
 def help_along(run: Run, *, now: datetime) -> bool:
     """Take a batch that nobody else is at, and return True when there is none. The end of the run is left to its own job."""
     try:
-        batch = enforce_batch(run.number, now=now, wait=False)
+        batch = paced_batch(run.number, now=now, wait=False)
     except (Stopped, WrongState):
         return True
     return batch.is_last or not (batch.removed or batch.kept)
