@@ -2,13 +2,14 @@
 
 A batch has 200 items. Where a place can delete by list (`Location.delete_listed`) it grows while the transactions stay short, so that a
 person of a million rows takes minutes and nobody else waits; there the items never pass through here, and those that the list spared
-(they are held, or are somebody else's by now) are asked for one by one.
+(they are held, or are somebody else's by now) are asked for one by one. Of these a transaction takes 200 as well: what is over has batches
+of its own, which come next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -26,8 +27,19 @@ GROWTH = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Rest:
+    """What a list spared and nobody has asked for yet: so many items, the last of them not behind this one."""
+
+    upto: int
+    left: int
+
+
+@dataclass(frozen=True, slots=True)
 class Batch:
-    """Items of a manifest at one place: those from one key to another, with one of these acts; `listed` for a place that takes a list."""
+    """Items of a manifest at one place: those from one key to another, with one of these acts.
+
+    `listed` for a place that takes a list. `rest`: the list has gone before, and this is what it spared.
+    """
 
     manifest: Manifest
     location: Location
@@ -35,10 +47,20 @@ class Batch:
     first: int
     upto: int
     listed: Listed | None = None
+    rest: Rest | None = None
 
     @property
     def items(self) -> QuerySet[ManifestItem]:
         return self.manifest.items.filter(location=self.location.name, act__in=self.acts, pk__gte=self.first, pk__lte=self.upto)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """How many items a batch was done with, up to which one; `rest` has to be asked for before anything behind it."""
+
+    items: int
+    upto: int
+    rest: Rest | None = None
 
 
 def next_batch(manifest: Manifest, location: Location, *, acts: Sequence[Act], behind: int, size: int) -> Batch | None:
@@ -74,28 +96,47 @@ def _users(within: Sequence[Any]) -> list[int]:
         return [user for (user,) in cursor.fetchall()]
 
 
-def carry_out(request: ErasureRequest, batch: Batch, *, actor: str, now: datetime) -> int:
-    """Do with each item what was approved, and return how many there were. The caller has the transaction. Raises NoWayToErase."""
+def spared(manifest: Manifest, location: Location, rest: Rest, *, acts: Sequence[Act], behind: int) -> Batch:
+    """Return the batch of what a list has spared."""
+    return Batch(manifest, location, acts, behind + 1, rest.upto, rest=rest)
+
+
+def carry_out(request: ErasureRequest, batch: Batch, *, actor: str, now: datetime) -> Done:
+    """Do with each item what was approved. The caller has the transaction. Raises NoWayToErase."""
     remove = batch.location.delete_listed
+    if batch.rest is not None:
+        return _carry_out_spared(request, batch, batch.rest, actor=actor, now=now)
     if remove is None or batch.listed is None:
         items = list(batch.items.order_by("pk"))
         erase(request, batch.location, items, actor=actor, now=now)
-        return len(items)
+        return Done(len(items), batch.upto)
     gone = remove(batch.listed)
     if gone == batch.listed.length:  # there can be no more
         count(request, batch.location, erased=gone)
-        return gone
-    return gone + _carry_out_the_rest(request, batch, batch.listed, gone=gone, actor=actor, now=now)
+        return Done(gone, batch.upto)
+    return _after_list(request, batch, gone=gone, actor=actor, now=now)
 
 
-def _carry_out_the_rest(request: ErasureRequest, batch: Batch, listed: Listed, *, gone: int, actor: str, now: datetime) -> int:
+def _after_list(request: ErasureRequest, batch: Batch, *, gone: int, actor: str, now: datetime) -> Done:
     number = batch.items.aggregate(all=Count("pk"), deletions=Count("pk", filter=Q(act=Act.DELETE)))
-    left = _left(batch.location, listed) if gone < number["deletions"] else []
-    kept_back, absent = number["all"] - number["deletions"], number["deletions"] - gone - len(left)
+    left = _count_left(batch) if gone < number["deletions"] else 0
+    kept_back, absent = number["all"] - number["deletions"], number["deletions"] - gone - left
     count(request, batch.location, erased=gone, withheld=kept_back, absent=absent)
-    for start in range(0, len(left), AT_ONCE):
-        erase(request, batch.location, left[start : start + AT_ONCE], actor=actor, now=now)
-    return int(number["all"]) - gone
+    if not left:
+        return Done(number["all"], batch.upto)
+    asked = _carry_out_spared(request, batch, Rest(batch.upto, left), actor=actor, now=now)
+    return replace(asked, items=asked.items + number["all"] - left)
+
+
+def _carry_out_spared(request: ErasureRequest, batch: Batch, rest: Rest, *, actor: str, now: datetime) -> Done:
+    """Ask for the next of what the list spared. What has gone meanwhile is absent."""
+    items = _left(batch)
+    erase(request, batch.location, items, actor=actor, now=now)
+    left = rest.left - len(items)
+    if left > 0 and len(items) == AT_ONCE:
+        return Done(len(items), items[-1].pk, Rest(rest.upto, left))
+    count(request, batch.location, absent=left)
+    return Done(rest.left, rest.upto)
 
 
 def first_size(size: int) -> int:
@@ -110,12 +151,24 @@ def next_size(size: int, *, took: float) -> int:
     return max(size // 2, AT_ONCE) if took > LONG else size
 
 
-def _left(location: Location, listed: Listed) -> list[ManifestItem]:
-    """Return the items to delete whose rows are there still."""
+def _count_left(batch: Batch) -> int:
+    """Return how many of the items to delete have their rows still."""
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT l.item FROM ({listed.sql}) AS l JOIN {location.table} AS m ON m.id = l.key", listed.params)
+        cursor.execute(f"SELECT count(*) FROM ({_LISTED}) AS l JOIN {batch.location.table} AS m ON m.id = l.key", _within(batch))
+        return int(cursor.fetchone()[0])
+
+
+def _left(batch: Batch) -> list[ManifestItem]:
+    """Return the first of the items to delete whose rows are there still."""
+    statement = f"SELECT l.item FROM ({_LISTED}) AS l JOIN {batch.location.table} AS m ON m.id = l.key ORDER BY l.item LIMIT {AT_ONCE}"
+    with connection.cursor() as cursor:
+        cursor.execute(statement, _within(batch))
         keys = [key for (key,) in cursor.fetchall()]
     return list(ManifestItem.objects.filter(pk__in=keys).order_by("pk"))
+
+
+def _within(batch: Batch) -> list[Any]:
+    return [batch.manifest.pk, batch.location.name, batch.first, batch.upto]
 
 
 _LISTED = f"""

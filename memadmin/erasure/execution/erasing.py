@@ -91,9 +91,9 @@ def _redact(request: ErasureRequest, location: Location, items: Sequence[Manifes
 
 def _withhold(items: Sequence[ManifestItem], kept: set[int]) -> None:
     """Note what came under a hold after the approval."""
-    for item in items if kept else []:
-        if json.loads(item.row_key) in kept:
-            ManifestItem.objects.filter(pk=item.pk).update(act=Act.WITHHOLD, reason_code=HELD)
+    if kept:
+        meant = [item.pk for item in items if json.loads(item.row_key) in kept]
+        ManifestItem.objects.filter(pk__in=meant).update(act=Act.WITHHOLD, reason_code=HELD)
 
 
 def count(request: ErasureRequest, location: Location, **amounts: int) -> None:

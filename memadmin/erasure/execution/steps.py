@@ -29,7 +29,7 @@ from memadmin.erasure import approving
 from memadmin.erasure.access_exports import ending
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.execution import closing, fencing, physical, users
-from memadmin.erasure.execution.batches import AT_ONCE, carry_out, first_size, next_batch, next_size
+from memadmin.erasure.execution.batches import AT_ONCE, Batch, Rest, carry_out, first_size, next_batch, next_size, spared
 from memadmin.erasure.execution.erasing import places_in_order
 from memadmin.erasure.execution.facts import facts_of
 from memadmin.erasure.intake import target_of
@@ -40,7 +40,7 @@ from memadmin.jobs import lease, queue
 from memadmin.jobs.models import Job
 from memadmin.jobs.registry import JobView, Step
 from memadmin.store import configuration, locations
-from memadmin.store.locations import Act
+from memadmin.store.locations import Act, Location
 
 EXECUTE = "erasure.execute"
 ACTOR = "job/erasure.execute"
@@ -61,6 +61,7 @@ class At:
     place: int = 0
     item: int = 0
     size: int = AT_ONCE
+    rest: dict[str, int] | None = None  # of a list, see `batches.Rest`
     look: dict[str, Any] | None = None
     done: int = 0
 
@@ -150,15 +151,22 @@ def _items(request: ErasureRequest, at: At, job: JobView, now: datetime, *, acts
         if at.place >= len(places):
             return At(then, done=at.done)
         if places[at.place].name in with_work:
-            batch = next_batch(manifest, places[at.place], acts=acts, behind=at.item, size=at.size)
+            batch = _batch(manifest, places[at.place], at, acts)
         at = at if batch else replace(at, place=at.place + 1, item=0, size=first_size(at.size))
     with transaction.atomic():
-        items = carry_out(request, batch, actor=ACTOR, now=now)
-        counts = {"items": items}
+        carried = carry_out(request, batch, actor=ACTOR, now=now)
+        counts = {"items": carried.items}
         log.note(Action.ERASURE_BATCH, actor=ACTOR, target=target_of(request), at=now, reason_code=batch.location.name, counts=counts)
-        size = next_size(at.size, took=time.monotonic() - began)
-        after = replace(at, item=batch.upto, done=at.done + items, size=size)
+        size = at.size if at.rest else next_size(at.size, took=time.monotonic() - began)
+        rest = asdict(carried.rest) if carried.rest else None
+        after = replace(at, item=carried.upto, rest=rest, done=at.done + carried.items, size=size)
         return lease.save(job, Step(finished=False, cursor=asdict(after), done=after.done, total=manifest.items_total), now=now)
+
+
+def _batch(manifest: Manifest, location: Location, at: At, acts: tuple[Act, ...]) -> Batch | None:
+    if at.rest is not None:
+        return spared(manifest, location, Rest(**at.rest), acts=acts, behind=at.item)
+    return next_batch(manifest, location, acts=acts, behind=at.item, size=at.size)
 
 
 def _users(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:

@@ -1,0 +1,122 @@
+"""Batches of places that delete by list: what the list spares is asked for in transactions of their own."""
+
+import json
+from typing import Any
+
+import pytest
+
+from memadmin.audit.actions import Action
+from memadmin.audit.models import AuditPending
+from memadmin.erasure.execution import batches, steps
+from memadmin.erasure.models import ErasureRequest, PlaceOutcome, Status
+from memadmin.jobs import lease
+from memadmin.jobs.models import Job
+from memadmin.jobs.runner import run_inline
+from memadmin.store.check import check
+from memadmin.store.models import LongTermMemory
+from tests.erasure.workflow import approved, opened
+from tests.factories import NOON, days, make_container, make_memory
+from tests.holds import hold, restrict
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PLACE = "store.long_term"
+
+
+@pytest.fixture
+def memories(monkeypatch: Any) -> list[LongTermMemory]:
+    monkeypatch.setattr(batches, "AT_ONCE", 2)
+    container = make_container()
+    return [make_memory(container, f"number {number}", user_id="ann") for number in range(7)]
+
+
+def begun() -> ErasureRequest:
+    """Return a claimed request about the person, whose execution waits."""
+    request = opened("ann")
+    approved(request)
+    steps.begin_approved(now=NOON)
+    return request
+
+
+def run(request: ErasureRequest) -> ErasureRequest:
+    for attempt in range(20):
+        try:
+            run_inline(Job.objects.get(kind=steps.EXECUTE), now=NOON + days(attempt / 24))
+        except KeyboardInterrupt:
+            continue
+        break
+    request.refresh_from_db()
+    return request
+
+
+def of_each_batch() -> list[int]:
+    """Return how many memories each batch was done with, as the log says."""
+    facts = [json.loads(row.facts) for row in AuditPending.objects.order_by("pk")]
+    return [each["counts"]["items"] for each in facts if (each["action"], each["reason_code"]) == (Action.ERASURE_BATCH, PLACE)]
+
+
+def outcome(request: ErasureRequest) -> tuple[int, int, int]:
+    found = PlaceOutcome.objects.get(request=request, location=PLACE)
+    return found.erased, found.withheld, found.absent
+
+
+@pytest.mark.parametrize(("held", "expected"), [(1, [7]), (2, [7]), (3, [6, 1]), (4, [5, 2]), (5, [4, 2, 1]), (7, [2, 2, 2, 1])])
+def test_a_stretch_of_what_is_held_by_now_is_asked_for_some_at_a_time(memories: list[LongTermMemory], held: int, expected: list[int]):
+    request = begun()
+    for memory in memories[7 - held :]:
+        hold(memory)
+
+    run(request)
+
+    assert (request.state, of_each_batch()) == (Status.COMPLETED, expected)
+    assert outcome(request) == (7 - held, held, 0)
+    assert list(LongTermMemory.objects.order_by("pk")) == memories[7 - held :]
+    assert list(check()) == []
+
+
+def test_what_is_only_restricted_goes_some_at_a_time(memories: list[LongTermMemory]):
+    restrict(memories[0].subject)
+
+    request = run(begun())
+
+    assert (request.state, of_each_batch()) == (Status.COMPLETED, [2, 2, 2, 1])
+    assert (outcome(request), LongTermMemory.objects.count()) == ((7, 0, 0), 0)
+
+
+def test_a_row_that_goes_between_two_batches_is_absent(memories: list[LongTermMemory], monkeypatch: Any):
+    restrict(memories[0].subject)
+    request, real = begun(), steps.spared
+
+    def loses_one(*arguments: Any, **details: Any) -> Any:
+        LongTermMemory.objects.filter(pk=memories[-1].pk)._raw_delete("default")
+        return real(*arguments, **details)
+
+    monkeypatch.setattr(steps, "spared", loses_one)
+
+    run(request)
+
+    assert of_each_batch() == [2, 2, 2, 1]
+    assert outcome(request) == (6, 0, 1)
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_a_kill_between_two_of_these_batches_counts_nothing_twice(memories: list[LongTermMemory], monkeypatch: Any, after: bool):
+    request, real, killed = begun(), lease.checkpoint, list[int]()
+    for memory in memories[2:]:
+        hold(memory)
+
+    def dies(job: Any, step: Any, **details: Any) -> Any:
+        dead = bool(step.cursor.get("rest")) and len(killed) < 2
+        killed.extend([1] * dead)
+        if dead and not after:
+            raise KeyboardInterrupt
+        done = real(job, step, **details)
+        if dead:
+            raise KeyboardInterrupt
+        return done
+
+    monkeypatch.setattr(lease, "checkpoint", dies)
+
+    run(request)
+
+    assert len(killed) == 2
+    assert (request.state, of_each_batch(), outcome(request)) == (Status.COMPLETED, [4, 2, 1], (2, 5, 0))
