@@ -25,6 +25,8 @@ def add(
     manifest: Manifest, location: str, found: Sequence[Found], *, item_class: ItemClass, act: Act, reason: str = "", waits: bool = False
 ) -> None:
     """Add things found in one place. What is held stays, whatever its class."""
+    if not found:
+        return
     insert_rows(
         ManifestItem,
         [
@@ -33,7 +35,7 @@ def add(
                 "location": location,
                 "row_key": json.dumps(thing.key),
                 "row_uid": thing.uid,
-                "item_ref": refs.item_ref(thing.uid),
+                "item_ref": ref,
                 "subject_id": thing.subject_id,
                 "item_class": item_class.value,
                 "act": Act.WITHHOLD.value if thing.held else act.value,
@@ -45,7 +47,7 @@ def add(
                 "size": thing.size,
                 "dated_at": thing.at,
             }
-            for thing in found
+            for thing, ref in zip(found, refs.item_refs(thing.uid for thing in found), strict=True)
         ],
     )
 

@@ -7,6 +7,7 @@ named before that was the case is known by the key that follows from SECRET_KEY,
 import hashlib
 import hmac
 import json
+from collections.abc import Iterable
 from functools import lru_cache
 from uuid import UUID
 
@@ -33,6 +34,13 @@ def item_ref(uid: UUID, *, key: str = "") -> str:
     return _ref("item", [str(uid)], key)
 
 
+def item_refs(uids: Iterable[UUID]) -> list[str]:
+    """Return the names of many rows, in the same order: the key is looked for once."""
+    known = ring()
+    secret = _keys(known, settings.SECRET_KEY)[known.current]
+    return [_digest(secret, "item", [str(uid)]) for uid in uids]
+
+
 def key_id() -> str:
     """Return the name of the key in force, from which nothing of the key follows."""
     return ring().current
@@ -46,7 +54,11 @@ def known_keys() -> frozenset[str]:
 def _ref(kind: str, parts: list[str | None], key: str) -> str:
     known = ring()
     secret = _keys(known, settings.SECRET_KEY)[key or known.current]
-    return hmac.new(secret, json.dumps([kind, *parts]).encode(), hashlib.sha256).hexdigest()
+    return _digest(secret, kind, parts)
+
+
+def _digest(secret: bytes, kind: str, parts: list[str | None]) -> str:
+    return hmac.digest(secret, json.dumps([kind, *parts]).encode(), "sha256").hex()
 
 
 @lru_cache(maxsize=4)
