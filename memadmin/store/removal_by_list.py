@@ -116,8 +116,8 @@ def _let_messages_stay(listed: Listed) -> None:
 
 def _deleted(counted: _Counted, listed: Listed) -> Iterable[_Gone]:
     """Delete, and return by user what went. To give out rows costs as much as to delete them: where their number is enough, none are."""
-    has_pins = Pin.objects.filter(subject_id__in=listed.users).exists()
-    if len(listed.users) == 1 and not (has_pins or counted.pinned or counted.sum_of):
+    has_pins = counted.pinned is not None and Pin.objects.filter(subject_id__in=listed.users).exists()
+    if len(listed.users) == 1 and not (counted.pinned or counted.sum_of):
         with connection.cursor() as cursor:
             cursor.execute(*_deletion(counted, listed, returning=""))
             return [_Gone(listed.users[0], int(cursor.rowcount))]
