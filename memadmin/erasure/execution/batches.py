@@ -68,15 +68,24 @@ def next_batch(manifest: Manifest, location: Location, *, acts: Sequence[Act], b
 
     Of a list only the ends are looked at here: that is much of what deleting costs.
     """
-    items = manifest.items.filter(location=location.name, act__in=acts, pk__gt=behind).values_list("pk", "row_key", "subject_id")
+    items = _of_place(manifest, location).filter(act__in=acts, pk__gt=behind).values_list("pk", "row_key", "subject_id")
+    in_order = items.order_by("location", "pk")
     if location.delete_listed is None or Act.DELETE not in acts:
-        found = list(items.order_by("pk")[:AT_ONCE])
+        found = list(in_order[:AT_ONCE])
         return Batch(manifest, location, acts, found[0][0], found[-1][0]) if found else None
-    first = items.order_by("pk").first()
+    first = in_order.first()
     if first is None:
         return None
-    last = items.filter(pk__lt=first[0] + size).order_by("-pk")[0]
+    last = in_order.filter(pk__lt=first[0] + size).reverse()[0]
     return Batch(manifest, location, acts, first[0], last[0], _listed(manifest, location, first, last))
+
+
+def _of_place(manifest: Manifest, location: Location) -> QuerySet[ManifestItem]:
+    """Return the items of a place, so asked that PostgreSQL takes the index that has them in order.
+
+    Were the place given as equal, it would see that the order by place says nothing, and might go by the key through all places before it.
+    """
+    return manifest.items.filter(location__gte=location.name, location__lte=location.name)
 
 
 def _listed(manifest: Manifest, location: Location, first: tuple[int, str, int | None], last: tuple[int, str, int | None]) -> Listed:
