@@ -23,7 +23,8 @@ from memadmin.erasure.models import Approval, Certificate, ErasureRequest, Level
 from memadmin.erasure.moves import move
 from memadmin.erasure.verification.looking import OWN_TABLES, probes_of
 from memadmin.erasure.verification.probes import Probes
-from memadmin.erasure.verification.scanning import Stretch, scan
+from memadmin.erasure.verification.rows import Stretch
+from memadmin.erasure.verification.scanning import scan
 from memadmin.erasure.verification.schema import tables
 from memadmin.store import configuration, suppression
 from memadmin.store.locations import Act

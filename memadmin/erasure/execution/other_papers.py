@@ -11,7 +11,7 @@ from memadmin.erasure.models import Correction, ErasureRequest, Kind, Line, Mani
 from memadmin.erasure.querysets import ENDED
 from memadmin.erasure.verification.needles import any_stands_in
 from memadmin.erasure.verification.probes import Probes
-from memadmin.erasure.verification.scanning import Hit
+from memadmin.erasure.verification.rows import Hit
 
 TO_REQUEST = ("request", "manifest__request", "verification__request")  # the ways from a paper to its request
 

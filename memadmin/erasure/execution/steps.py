@@ -196,12 +196,12 @@ def _look(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | 
             verification = looking.begin(_manifest(request), now=now)
             return _saved(job, replace(at, look={"verification": verification.pk, **looking.Place().as_cursor()}), now=now)
     verification = Verification.objects.select_related("manifest", "request").get(pk=at.look["verification"])
-    noted, until = looking.Noted(), time.monotonic() + MOMENT
-    place = looking.step(verification, looking.Place.read(at.look), noted, now=now)
+    look, until = looking.Look(verification), time.monotonic() + MOMENT
+    place = looking.step(look, looking.Place.read(at.look), now=now)
     while place is not None and time.monotonic() < until:  # most tables hold next to nothing, and each saving costs more than a look
-        place = looking.step(verification, place, noted, now=now)
+        place = looking.step(look, place, now=now)
     with transaction.atomic():  # what was found and where the look is: a kill between the two would count it twice
-        looking.save(verification, noted, now=now)
+        looking.save(look, now=now)
         if place is not None:
             return _saved(job, replace(at, look={"verification": verification.pk, **place.as_cursor()}), now=now)
         if verification.outcome == Outcome.CLEAN:

@@ -122,6 +122,7 @@ class ManifestItem(models.Model):
             models.Index(fields=["manifest", "location", "id"], name="manifest_item_in_order"),
             models.Index(fields=["manifest", "row_uid"], name="manifest_item_by_uid"),
             models.Index(fields=["manifest", "id"], condition=~Q(decision=""), name="manifest_item_to_decide"),
+            models.Index(fields=["manifest", "location", "id"], condition=~Q(act="delete"), name="manifest_item_not_deleted"),
         ]
 
     def __str__(self) -> str:

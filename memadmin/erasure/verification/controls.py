@@ -7,15 +7,17 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
 
 from memadmin.erasure.planting import Planted, made_row_by_row, plant_person, plant_row
+from memadmin.erasure.verification.keyed import columns_with
 from memadmin.erasure.verification.probes import Probes
-from memadmin.erasure.verification.scanning import Key, Stretch, last_key, scan
+from memadmin.erasure.verification.rows import Stretch, behind_last
+from memadmin.erasure.verification.scanning import scan
 from memadmin.erasure.verification.schema import Table, tables
 from memadmin.store import ingest, locations
 from memadmin.store.locations import Location
@@ -29,26 +31,30 @@ class _TakenBack(Exception):
     """Ends the transaction in which the controls were planted."""
 
 
-def blind_places(*, now: datetime) -> list[str]:
-    """Plant a control in every place and return `location.column` of each that the look does not see."""
+def blind_places(*, now: datetime, among: Sequence[Table] | None = None) -> list[str]:
+    """Plant a control in every place and return `location.column` of each that the look does not see. The tables: those that there are."""
     blind: list[str] = []
+    known = _by_name(among)
     with contextlib.suppress(_TakenBack), transaction.atomic():
-        before = {table.name: last_key(table) for table in tables()}  # a control is new: what was there is not looked through for it
-        planted = _plant(now=now)
-        blind += _unseen(planted, before)
+        behind = behind_last(list(known.values()))  # a control is new: what was there is not looked through for it
+        blind += _unseen(_plant(now=now), behind, known)
         raise _TakenBack
     return blind
 
 
-def planted_columns() -> int:
+def planted_columns(among: Sequence[Table] | None = None) -> int:
     """Return in how many columns a control is planted."""
-    return sum(planted_by_place().values())
+    return sum(planted_by_place(among).values())
 
 
-def planted_by_place() -> dict[str, int]:
+def planted_by_place(among: Sequence[Table] | None = None) -> dict[str, int]:
     """Return by place in how many of its columns a control is planted."""
-    by_name = {table.name: table for table in tables()}
-    return {location.name: len(_expected(location, by_name.get(location.table))) for location in _with_tables()}
+    known = _by_name(among)
+    return {location.name: len(_expected(location, known.get(location.table))) for location in _with_tables()}
+
+
+def _by_name(among: Sequence[Table] | None) -> dict[str, Table]:
+    return {table.name: table for table in (tables() if among is None else among)}
 
 
 def _plant(*, now: datetime) -> Planted:
@@ -63,13 +69,14 @@ def _plant(*, now: datetime) -> Planted:
     return planted
 
 
-def _unseen(planted: Planted, before: Mapping[str, Key | None]) -> Iterator[str]:
-    by_name = {table.name: table for table in tables()}
+def _unseen(planted: Planted, behind: Mapping[str, Stretch], known: Mapping[str, Table]) -> Iterator[str]:
     probes = Probes(subjects=(planted.subject.pk,), identifiers=(planted.word,), names=_names_of(planted))
+    stretches = {known[name]: behind[name] for location in _with_tables() if (name := location.table) in known}
+    keyed = columns_with(stretches, probes)
+    seen = {table.name: {hit.column for hit in scan(table, probes, part, keyed=keyed[table.name])} for table, part in stretches.items()}
     for location in _with_tables():
-        table = by_name.get(location.table)
-        seen = {hit.column for hit in scan(table, probes, Stretch(after=before.get(location.table)))} if table else set()
-        yield from (f"{location.name}.{column}" for column in _expected(location, table) if column not in seen)
+        there = seen.get(location.table, set())
+        yield from (f"{location.name}.{column}" for column in _expected(location, known.get(location.table)) if column not in there)
 
 
 def _with_tables() -> list[Location]:

@@ -7,103 +7,54 @@ condition in SQL could not tell `user1` from `user10` in JSON. Packed values hav
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from django.db import connection
 
+from memadmin.erasure.verification.keyed import columns_with, rows_with
 from memadmin.erasure.verification.needles import any_stands_in
 from memadmin.erasure.verification.packed import unfolded
 from memadmin.erasure.verification.probes import Probes
+from memadmin.erasure.verification.rows import Hit, Key, Stretch, quoted, rows_in, rows_of
 from memadmin.erasure.verification.schema import Holds, Table
 
-ROWS_AT_ONCE = 50_000  # that one look goes through
-FETCHED_AT_ONCE = 500
 
-Key = tuple[Any, ...]
+def scan(table: Table, probes: Probes, stretch: Stretch, *, keyed: Sequence[str] | None = None) -> Iterator[Hit]:
+    """Yield what is found in these rows, a row once for each column that has it.
 
-
-@dataclass(frozen=True, slots=True)
-class Stretch:
-    """Rows of a table by key: above `after`, and up to `upto`. None: no bound."""
-
-    after: Key | None = None
-    upto: Key | None = None
+    `keyed` are the columns that have anything by key, from who has asked for them already. None: it is asked here.
+    """
+    for column in columns_with({table: stretch}, probes)[table.name] if keyed is None else keyed:
+        yield from rows_with(table, column, probes, stretch)
+    yield from _by_words(table, probes, stretch)
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
-    """One row that has what was looked for, and in which column."""
-
-    table: str
-    column: str
-    key: Key
-
-
-def next_stretch(table: Table, after: Key | None, *, rows: int = ROWS_AT_ONCE) -> Stretch:
-    """Return the next rows to look through. `upto` None: they are the last."""
-    where, values = _bounds(table, Stretch(after))
-    columns = _names(table.key)
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {columns} FROM {_name(table.name)}{where} ORDER BY {columns} LIMIT 1 OFFSET {rows - 1}", values)
-        row = cursor.fetchone()
-    return Stretch(after, tuple(row) if row else None)
-
-
-def last_key(table: Table) -> Key | None:
-    """Return the key of a table's last row, where keys are numbers that only grow, so that later rows can be told. Else None."""
-    if len(table.key) != 1:
-        return None
-    name = _name(table.key[0])
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {name} FROM {_name(table.name)} ORDER BY {name} DESC LIMIT 1")
-        row = cursor.fetchone()
-    return tuple(row) if row and isinstance(row[0], int) else None
-
-
-def scan(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Hit]:
-    """Yield what is found in these rows, a row once for each column that has it."""
-    yield from _by_key(table, probes, stretch)
-    yield from _by_text(table, probes, stretch)
-    yield from _by_bytes(table, probes, stretch)
-
-
-def _by_key(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Hit]:
-    for column in table.columns:
-        if column.holds == Holds.SUBJECT and probes.subjects:
-            test = f"{_name(column.name)} IN ({', '.join(map(str, probes.subjects))})"
-        elif column.holds == Holds.NAME and probes.names:
-            test = f"{_name(column.name)} IN ({probes.names})"
-        else:
-            continue
-        for row in _rows(table, (), stretch, [test], []):
-            yield Hit(table.name, column.name, row)
-
-
-def _by_text(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Hit]:
-    columns = table.holding(Holds.TEXT)
-    if not columns or not probes.needles:
+def _by_words(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Hit]:
+    texts, packed = table.holding(Holds.TEXT), table.holding(Holds.BYTES)
+    if not probes.needles or not texts + packed:
         return
-    packed = table.is_technical
-    tests = [] if packed else [_contains(_said(columns), len(probes.needles))]
-    values = [] if packed else probes.needles
-    for row in _rows(table, [_as_text(column) for column in columns], stretch, tests, values):
-        key, said = row[: len(table.key)], row[len(table.key) :]
-        for column, value in zip(columns, said, strict=True):
-            if any_stands_in(probes.words, value) or (packed and isinstance(value, str) and _stands_inside(probes, value)):
-                yield Hit(table.name, column, key)
+    for row in _to_judge(table, probes, stretch):
+        for column, value in zip(texts + packed, row[len(table.key) :], strict=True):
+            is_text = column in texts
+            if (is_text and any_stands_in(probes.words, value)) or (_unfolds(table, value, is_text) and _stands_inside(probes, value)):
+                yield Hit(table.name, column, row[: len(table.key)])
 
 
-def _by_bytes(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Hit]:
-    columns = table.holding(Holds.BYTES)
-    if not columns or not probes.needles:
-        return
-    some = " OR ".join(f"{_name(column)} IS NOT NULL" for column in columns)
-    for row in _rows(table, [_name(column) for column in columns], stretch, [f"({some})"], []):
-        key, said = row[: len(table.key)], row[len(table.key) :]
-        for column, value in zip(columns, said, strict=True):
-            if value is not None and _stands_inside(probes, value):
-                yield Hit(table.name, column, key)
+def _to_judge(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Key]:
+    """Yield the key, the texts and the bytes of each row that could say an identifier; the database has gone through all of them once."""
+    texts, packed = table.holding(Holds.TEXT), table.holding(Holds.BYTES)
+    said = [*map(_as_text, texts), *map(quoted, packed)]
+    if table.is_technical:
+        return rows_in(table, stretch, said, tests=())
+    has_text = [_contains(_said(texts), len(probes.needles))] if texts else []
+    tests = [*has_text, *(f"{quoted(column)} IS NOT NULL" for column in packed)]
+    keys = rows_in(table, stretch, (), tests=[f"({' OR '.join(tests)})"], values=probes.needles if texts else ())
+    return rows_of(table, list(keys), said)
+
+
+def _unfolds(table: Table, value: Any, is_text: bool) -> bool:
+    """Whether something may be packed in a value: in bytes, and in texts of tables that some engine fills."""
+    return value is not None and (not is_text or (table.is_technical and isinstance(value, str)))
 
 
 def _stands_inside(probes: Probes, value: bytes | str) -> bool:
@@ -120,31 +71,11 @@ def _stands_inside(probes: Probes, value: bytes | str) -> bool:
     return False
 
 
-def _rows(table: Table, said: Sequence[str], stretch: Stretch, tests: Sequence[str], values: Sequence[Any]) -> Iterator[Key]:
-    """Yield the key of each row that passes the tests, and what else of it is asked for in SQL."""
-    where, bounds = _bounds(table, stretch)
-    asked = f"{where} AND {' AND '.join(tests)}" if where and tests else f" WHERE {' AND '.join(tests)}" if tests else where
-    names = ", ".join([*map(_name, table.key), *said])
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {names} FROM {_name(table.name)}{asked}", [*bounds, *values])
-        while rows := cursor.fetchmany(FETCHED_AT_ONCE):
-            for row in rows:
-                yield tuple(row)
-
-
-def _bounds(table: Table, stretch: Stretch) -> tuple[str, list[Any]]:
-    key = f"({_names(table.key)})"
-    marks = f"({', '.join(['%s'] * len(table.key))})"
-    tests = [f"{key} {sign} {marks}" for sign, at in ((">", stretch.after), ("<=", stretch.upto)) if at is not None]
-    values = [part for at in (stretch.after, stretch.upto) if at is not None for part in at]
-    return (f" WHERE {' AND '.join(tests)}" if tests else ""), values
-
-
 def _said(columns: Sequence[str]) -> str:
     """Return SQL for everything that a row says, as one text."""
     if connection.vendor == "postgresql":
         return f"concat_ws(E'\\n', {', '.join(map(_as_text, columns))})"
-    return " || char(10) || ".join(f"coalesce({_name(column)}, '')" for column in columns)
+    return " || char(10) || ".join(f"coalesce({quoted(column)}, '')" for column in columns)
 
 
 def _contains(said: str, needles: int) -> str:
@@ -157,12 +88,4 @@ def _contains(said: str, needles: int) -> str:
 
 def _as_text(column: str) -> str:
     """Return SQL for a column as the text that it is stored as: JSON would else arrive parsed."""
-    return f"{_name(column)}::text" if connection.vendor == "postgresql" else _name(column)
-
-
-def _names(columns: Sequence[str]) -> str:
-    return ", ".join(map(_name, columns))
-
-
-def _name(word: str) -> str:
-    return connection.ops.quote_name(word)
+    return f"{quoted(column)}::text" if connection.vendor == "postgresql" else quoted(column)

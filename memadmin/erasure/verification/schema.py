@@ -11,6 +11,7 @@ from django.db import connection
 # SQLite has no types of its own for these: the declared ones are what Django writes.
 _SQLITE_NAMES = re.compile(r"^(char\(32\)|uuid)$", re.IGNORECASE)
 _NUMBERS = re.compile(r"^(big|small)?(int|serial)|^(integer|bool|real|double|float|numeric|decimal|time|date|interval|oid)", re.IGNORECASE)
+_COUNTED = re.compile(r"^(big|small)?int(eger)?\b", re.IGNORECASE)
 _BYTES = re.compile(r"^(bytea|blob)", re.IGNORECASE)
 SUBJECT_COLUMN = "subject_id"
 
@@ -37,6 +38,7 @@ class Table:
     name: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
+    is_counted: bool = False  # its key is one number, so that later rows have higher ones
 
     def holding(self, *kinds: Holds) -> list[str]:
         return [column.name for column in self.columns if column.holds in kinds]
@@ -52,9 +54,10 @@ def tables() -> list[Table]:
     found = []
     for name, columns in sorted((_of_postgres() if connection.vendor == "postgresql" else _of_sqlite()).items()):
         held = tuple(Column(column, kind) for column, declared, _ in columns if (kind := _holds(column, declared)))
-        key = tuple(column for place, column in sorted((place, column) for column, _, place in columns if place))
+        keys = sorted((place, column, declared) for column, declared, place in columns if place)
+        key = tuple(column for _, column, _ in keys) or (_ROW_OF[connection.vendor],)
         if held:
-            found.append(Table(name, key or (_ROW_OF[connection.vendor],), held))
+            found.append(Table(name, key, held, is_counted=len(keys) == 1 and bool(_COUNTED.match(keys[0][2]))))
     return found
 
 

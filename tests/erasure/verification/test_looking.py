@@ -5,8 +5,10 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.erasure.models import Outcome
 from memadmin.erasure.planting import plant_person
-from memadmin.erasure.verification import controls, looking
-from memadmin.erasure.verification.looking import Noted, Place
+from memadmin.erasure.verification import controls, looking, rows
+from memadmin.erasure.verification.looking import Look, Place
+from memadmin.erasure.verification.rows import long_ones
+from memadmin.erasure.verification.schema import tables
 from memadmin.jobs.models import Job
 from memadmin.store.locations import Act
 from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Pin, Session, Subject, WorkingMemory
@@ -37,8 +39,8 @@ def person(container):
 
 
 def manifest_of(person, **acts):
-    rows = [(place, row) for place, model in PLACES.items() for row in model.objects.filter(subject=person)]
-    return a_manifest(a_request(person), [*rows, ("store.subjects", person)], **acts)
+    own = [(place, row) for place, model in PLACES.items() for row in model.objects.filter(subject=person)]
+    return a_manifest(a_request(person), [*own, ("store.subjects", person)], **acts)
 
 
 def wipe(person, *, but=()):
@@ -57,9 +59,9 @@ def look(manifest):
     verification = looking.begin(manifest, now=NOON)
     place = Place()
     while place is not None:
-        noted = Noted()
-        place = looking.step(verification, Place.read(place.as_cursor()), noted, now=NOON)
-        looking.save(verification, noted, now=NOON)
+        part = Look(verification)
+        place = looking.step(part, Place.read(place.as_cursor()), now=NOON)
+        looking.save(part, now=NOON)
     return verification
 
 
@@ -89,6 +91,17 @@ def test_what_is_left_in_a_table_is_found(person, table):
 
     assert ("residue", table) in findings(verification)
     assert verification.outcome == Outcome.RESIDUE
+
+
+@pytest.mark.parametrize("table", [*SUBJECT, "store_provenance"])
+def test_what_is_left_in_a_long_table_that_is_asked_part_by_part_is_found(person, monkeypatch, table):
+    monkeypatch.setattr(rows, "ROWS_AT_ONCE", 1)
+    plant_person(person.container, "bob", actor=ACTOR, now=NOON)
+    manifest = manifest_of(person)
+    wipe(person, but=[table])
+
+    assert table in long_ones(tables())
+    assert ("residue", table) in findings(look(manifest))
 
 
 @pytest.mark.parametrize(
