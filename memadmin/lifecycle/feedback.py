@@ -22,12 +22,14 @@ from memadmin.store.models import (
     FeedbackKind,
     FeedbackState,
     HistoryEntry,
+    ItemType,
     LongTermMemory,
     Mode,
     Session,
     Subject,
 )
 from memadmin.store.text import clean, says_something
+from memadmin.store.writers import has_written_item
 
 LONGEST = 4_000  # characters
 CLOCKS_DIFFER = timedelta(minutes=5)
@@ -62,11 +64,12 @@ class Report:
 
 
 @transaction.atomic
-def record(subject: Subject, report: Report, *, actor: str, now: datetime) -> Feedback:
-    """Store a report about a user. Raises BadReport."""
+def record(subject: Subject, report: Report, *, actor: str, now: datetime, owner: str | None = None) -> Feedback:
+    """Store a report about a user. `owner`: whose memories alone the reporter may know of; None, everybody's. Raises BadReport."""
     counters.lock([subject.pk])
     words = clean(report.words).strip()
     _check(subject, report, words, now=now)
+    _check_pointed(subject, report, owner)
     feedback = Feedback.objects.create(
         container_id=subject.container_id,
         subject=subject,
@@ -91,9 +94,14 @@ def _check(subject: Subject, report: Report, words: str, *, now: datetime) -> No
         raise BadReport("words", f"At most {LONGEST:,} characters; these are {len(words):,}.")
     if report.noticed_at > now + CLOCKS_DIFFER:
         raise BadReport("noticed_at", "This moment lies in the future.")
-    if report.memory_uid and not _was_here(subject, report.memory_uid):
+
+
+def _check_pointed(subject: Subject, report: Report, owner: str | None) -> None:
+    """Refuse what the user never had, and in the same words what is not the reporter's to know of."""
+    memory, session = report.memory_uid, report.session_uid
+    if memory and not (_was_here(subject, memory) if owner is None else has_written_item(owner, subject, ItemType.LONG_TERM, memory)):
         raise BadReport("memory_uid", "This user has and had no memory of this id.")
-    if report.session_uid and not _was_session(subject, report.session_uid):
+    if session and not (_was_session(subject, session) if owner is None else has_written_item(owner, subject, ItemType.SESSION, session)):
         raise BadReport("session_uid", "This user has and had no session of this id.")
 
 

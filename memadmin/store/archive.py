@@ -117,6 +117,7 @@ def copies(
             "container_id": row["container_id"],
             "subject_id": row["subject_id"],
             "item_type": item_type,
+            "owner": row["owner"],
             "payload": pack(row, (working or {}).get(row["id"], ())),
             "reason": reasons[row["id"]],
             "run_number": note.run_number,

@@ -310,6 +310,7 @@ class _Batch:
             "container_id": self.container.pk,
             "subject_id": row["subject_id"],
             "item_type": item.item_type,
+            "owner": row["owner"],
             "payload": pack(row, working, asdict(item.pin) if item.pin else None),
             "reason": copy.reason,
             "run_number": copy.run_number,

@@ -130,7 +130,7 @@ register(
         title="Archive copies of evicted memories and sessions",
         order=35,
         table="store_archived",
-        columns={"uid": A, "subject_id": A, "payload": A},
+        columns={"uid": A, "subject_id": A, "owner": A, "payload": A},
         waived={"reason": WORD},
         find=owned("store.archive", Archived, links=("uid",), said=("payload",), at="archived_at"),
         searched=("payload",),

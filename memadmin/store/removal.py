@@ -261,10 +261,10 @@ SELECT coalesce(sum(n), 0), coalesce(sum(tokens), 0) FROM sums
 _COPIES = """
 copies AS (
     INSERT INTO store_archived AS a
-        (uid, container_id, subject_id, item_type, payload, content_at, reason, run_number, archived_at, expires_at)
-    SELECT uid, container_id, subject_id, 'long-term', payload, content_at, reason, %s, %s, %s FROM gone
-    ON CONFLICT (uid, subject_id) DO UPDATE SET payload = excluded.payload, content_at = excluded.content_at, reason = excluded.reason,
-        run_number = excluded.run_number, archived_at = excluded.archived_at, expires_at = excluded.expires_at
+        (uid, container_id, subject_id, item_type, owner, payload, content_at, reason, run_number, archived_at, expires_at)
+    SELECT uid, container_id, subject_id, 'long-term', owner, payload, content_at, reason, %s, %s, %s FROM gone
+    ON CONFLICT (uid, subject_id) DO UPDATE SET owner = excluded.owner, payload = excluded.payload, content_at = excluded.content_at,
+        reason = excluded.reason, run_number = excluded.run_number, archived_at = excluded.archived_at, expires_at = excluded.expires_at
     RETURNING subject_id, (xmax = 0)::integer AS is_new
 ),
 added AS (SELECT subject_id, sum(is_new) AS n FROM copies GROUP BY subject_id),
@@ -298,7 +298,8 @@ def _remove_long_term_at_once(chosen: Chosen, archive: ArchiveNote | None) -> Re
     _lock_subjects(chosen)
     columns, how, parameters = "m.subject_id, m.tokens", {"copies": "", "archived": "", "new_copies": ""}, [*chosen.params]
     if archive is not None:
-        columns += f", m.uid, m.container_id, c.reason, {packed_sql(LongTermMemory, 'm')} AS payload, {content_at_sql('m')} AS content_at"
+        columns += ", m.uid, m.container_id, m.owner, c.reason"
+        columns += f", {packed_sql(LongTermMemory, 'm')} AS payload, {content_at_sql('m')} AS content_at"
         joined = " JOIN added ON added.subject_id = sums.subject_id"
         how = {"copies": _COPIES, "archived": ", archived = s.archived + added.n", "new_copies": joined}
         parameters += [archive.now, archive.run_number, archive.now, archive.expires_at]

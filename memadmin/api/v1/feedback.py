@@ -11,6 +11,7 @@ from rest_framework import exceptions, serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
+from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
 from memadmin.api.v1 import paging, shapes
 from memadmin.api.v1.base import ApiView, container_of, principal_of, valid, whole_container
@@ -18,7 +19,10 @@ from memadmin.api.v1.idempotency import Done, answer_once
 from memadmin.api.v1.inputs import Id, Input, Text, Time, UserQuery
 from memadmin.lifecycle.feedback import LONGEST, BadReport, Report, record
 from memadmin.store.models import Container, Feedback, FeedbackKind, FeedbackState, Subject
+from memadmin.store.writers import has_written
 
+NOTHING = "Nothing is stored of a user with this id."
+NOTHING_OF_YOURS = "Nothing is stored of a user with this id that this token has written. With all access it may report on every user."
 COLUMNS = (
     *("uid", "kind", "state", "words", "noticed_at", "created_at", "memory_uid", "session_uid"),
     *("matched_uid", "evicted_at", "reason", "run_number", "decided_at"),
@@ -75,16 +79,15 @@ class FeedbackReports(ApiView):
 
     @extend_schema(request=NewFeedback, responses={201: FeedbackShape})
     def post(self, request: Request, cid: str) -> Response:
-        """Report what the agent forgot of a user, or got wrong."""
+        """Report what the agent forgot of a user, or got wrong. Without all access: of a user of whom the token has written something."""
         container, given = container_of(request, cid), valid(NewFeedback, request.data)
         return answer_once(
             request, lambda: self._record(request, container, given), lambda uid: shown(_rows(container).get(uid=UUID(uid))), now=self.now
         )
 
     def _record(self, request: Request, container: Container, given: dict[str, Any]) -> Done:
-        subject = Subject.objects.filter(container=container, user_id=given["user_id"]).first()
-        if subject is None:
-            raise exceptions.ValidationError({"user_id": ["Nothing is stored of a user with this id."]})
+        principal = principal_of(request)
+        subject = _subject_of(principal, container, given["user_id"])
         report = Report(
             kind=FeedbackKind(given["kind"]),
             words=given["words"],
@@ -93,10 +96,19 @@ class FeedbackReports(ApiView):
             session_uid=given.get("session_uid"),
         )
         try:
-            made = record(subject, report, actor=principal_of(request).actor, now=self.now)
+            owner = None if principal.all_access else principal.name
+            made = record(subject, report, actor=principal.actor, now=self.now, owner=owner)
         except BadReport as error:
             raise exceptions.ValidationError({error.field or "user_id": [str(error)]}) from None
         return Done(201, str(made.uid))
+
+
+def _subject_of(principal: Principal, container: Container, user_id: str | None) -> Subject:
+    """Return the user. Without all access one of others and one that is not there answer alike. Raises ValidationError."""
+    subject = Subject.objects.filter(container=container, user_id=user_id).first()
+    if subject is None or not (principal.all_access or has_written(principal.name, subject)):
+        raise exceptions.ValidationError({"user_id": [NOTHING if principal.all_access else NOTHING_OF_YOURS]})
+    return subject
 
 
 def shown(row: Feedback) -> dict[str, Any]:

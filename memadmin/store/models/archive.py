@@ -15,6 +15,7 @@ class Archived(models.Model):
     container = models.ForeignKey(Container, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
     subject = models.ForeignKey(Subject, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
     item_type = models.CharField(max_length=16, choices=ItemType)
+    owner = models.CharField(max_length=512, null=True)  # who wrote the item, so that its writer is known while only the copy is left
     payload = models.BinaryField()  # JSON, mostly under zlib, see `store.archive`
     reason = models.CharField(max_length=32)
     run_number = models.BigIntegerField(null=True)
