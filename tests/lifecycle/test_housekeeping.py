@@ -9,7 +9,7 @@ from memadmin.lifecycle import nightly, selection
 from memadmin.lifecycle.models import Run
 from memadmin.store import configuration, policies
 from memadmin.store.check import check
-from memadmin.store.models import Container, Session
+from memadmin.store.models import Container, PolicyVersion, Session
 from tests.factories import ACTOR, NOON, a_session, days, make_container, store, subject_of
 from tests.runs import a_policy, governed, publish, switch_on
 from tests.working import POLICY, a_night, ages, opt_in, orphans_of, put, sessionless, watched, without_a_policy, would_go
@@ -20,6 +20,11 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def _no_test_sleeps(monkeypatch):
     monkeypatch.setattr(nightly.time, "sleep", lambda _: None)
+
+
+def with_a_neighbour_that_loses():
+    """What stays must stay while the same night takes something: a container beside it has an orphan 99 days old."""
+    orphans_of(governed(POLICY, "neighbour", orphan_baseline_at=NOON - days(30)), 99)
 
 
 def test_g26_a_container_without_sessions_loses_old_working_memories_by_their_creation():
@@ -42,6 +47,7 @@ def test_g27_a_container_with_sessions_loses_none_by_this_age():
     configuration.change("working_memory_ttl_days", 30, actor=ACTOR, now=NOON)
     container = watched()
     put(container, days_old=60)
+    with_a_neighbour_that_loses()
 
     a_night()
 
@@ -52,6 +58,7 @@ def test_g27_a_container_with_sessions_loses_none_by_this_age():
 def test_g28_without_the_limit_nothing_goes(limit):
     container = sessionless(limit)
     put(container, days_old=60)
+    with_a_neighbour_that_loses()
 
     a_night()
 
@@ -119,6 +126,7 @@ def test_h5_where_the_session_is_there_messages_stay_at_any_age():
     store(container, a_session("s-1", days_old=900))
     put(container, days_old=900, session_ref="s-1")
     put(container, days_old=800, session_ref="s-1", session_gone=True)  # written when it was away
+    orphans_of(container, 99)
 
     a_night()
 
@@ -128,6 +136,7 @@ def test_h5_where_the_session_is_there_messages_stay_at_any_age():
 def test_h7_a_container_without_sessions_has_no_orphans():
     container = watched(sessions_enabled=False)
     orphans_of(container, 60)
+    with_a_neighbour_that_loses()
 
     a_night()
 
@@ -141,6 +150,7 @@ def test_h8_without_a_policy_orphans_stay(state):
     if state == "opted out":
         policies.opt_out(container, actor=ACTOR, now=NOON, base=None)
     orphans_of(container, 60)
+    with_a_neighbour_that_loses()
 
     a_night()
 
@@ -165,6 +175,7 @@ def test_h9_what_names_no_session_user_or_agent_stays_unless_the_container_opted
 def test_h10_a_younger_unattributed_one_stays_there_too():
     container = opt_in(watched())
     put(container, days_old=6, user_id=None)
+    put(container, days_old=8, user_id=None)
 
     a_night()
 
@@ -194,6 +205,7 @@ def test_h15_a_policy_of_cleared_limits_takes_no_orphans():
     container = watched()
     publish(container, a_policy(history={"max_count": None}))
     orphans_of(container, 60)
+    with_a_neighbour_that_loses()
 
     a_night()
 
@@ -225,8 +237,11 @@ def test_a_night_tidies_every_container_and_gives_the_defaults_first():
 
 def test_g32_without_defaults_a_container_that_was_never_set_stays_so():
     switch_on()
-    make_container()
+    container = make_container()
+    store(container, *(a_session(name, days_old=900) for name in ("a", "b")))
+    before = Container.objects.values().get()
 
-    run_inline(queue.reserve("nightly", requested_by="job/nightly", now=NOON), now=NOON)
+    a_night()
 
-    assert Container.objects.get().policy_state == "never_set"
+    assert Container.objects.values().get() == before
+    assert (before["policy_state"], PolicyVersion.objects.count(), Session.objects.count()) == ("never_set", 0, 2)

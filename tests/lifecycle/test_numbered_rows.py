@@ -221,11 +221,13 @@ def test_g18_a_container_that_fails_is_recorded_and_the_next_one_done_without_a_
 
 def test_g19_a_pause_follows_deletions_only(naps):
     sessions(governed(WEEK, "loses"), 30)
-    governed(WEEK, "keeps")
+    for name in ("keeps", "keeps too"):
+        sessions(governed(WEEK, name), 1)
 
     a_night()
 
-    assert 0 < sum(naps) <= configuration.value("retention_throttle_seconds")
+    assert Run.objects.count() == 3
+    assert sum(naps) == pytest.approx(configuration.value("retention_throttle_seconds"))
 
 
 def test_g21_pinned_memories_stay_whatever_their_age_and_number():
@@ -281,8 +283,12 @@ def test_g33_a_policy_that_somebody_set_this_moment_is_not_replaced_by_defaults(
     stale = Container.objects.get(pk=container.pk)
     publish(container, a_policy(sessions={"retention_days": 90}))
 
-    defaults.stamp(stale, actor="job/nightly", now=NOON)
+    sessions(container, 30)
 
+    defaults.stamp(stale, actor="job/nightly", now=NOON)
+    a_night()
+
+    assert left() == ["s0"]
     assert policies.current(container) == a_policy(sessions={"retention_days": 90})
 
 

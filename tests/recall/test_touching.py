@@ -9,6 +9,7 @@ from memadmin.recall import touching
 from memadmin.recall.touching import MOST_HITS, Occasion, touch
 from memadmin.store.models import LongTermMemory, RecallEvent
 from tests.factories import NOON, days, make_container, make_memory
+from tests.jobs.at_once import at_once
 
 
 @pytest.mark.django_db
@@ -22,6 +23,16 @@ def test_a23_each_memory_gets_one_hit_for_a_request_and_nothing_else_changes():
     assert (noted, after.hits, after.last_accessed_at) == (1, 1, NOON)
     assert (after.revision, after.last_updated_at) == (read.revision, read.last_updated_at)
     assert LongTermMemory.objects.get(pk=other.pk).hits == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a23_recalls_at_the_same_moment_add_up():
+    memory = make_memory(make_container())
+
+    noted = at_once(lambda: sum(touch([memory.pk], now=NOON) for _ in range(5)), times=4)
+
+    memory.refresh_from_db()
+    assert memory.hits == sum(noted) == RecallEvent.objects.filter(memory_uid=memory.uid).count() > 0
 
 
 @pytest.mark.django_db

@@ -4,10 +4,12 @@ from itertools import count
 
 import pytest
 
+from memadmin.jobs.models import Job
 from memadmin.store.check import check
 from memadmin.store.models import LongTermMemory, Session, WorkingMemory
 from tests.bots import add, create, long_term, session, working
 from tests.jobs.at_once import at_once
+from tests.runs import switch_on
 from tests.tokens import ApiClient, make_token
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -102,3 +104,14 @@ def test_of_several_changes_to_models_that_contradict_each_other_one_is_made(sec
         return ApiClient(secret).put(f"/{made[next(places)]}", {"configuration": {**THINKING, **model}}).status_code
 
     assert sorted(at_once(change, times=4)) == [200] + [400] * 3
+
+
+def test_i17_of_several_who_start_the_job_one_does_and_the_others_are_told_that_it_runs(secret):
+    switch_on()
+
+    told = at_once(lambda: ApiClient(secret).post("/_retention/_execute"), times=6)
+
+    assert {answer.status_code for answer in told} == {200}
+    answers = sorted((body["status"], body["triggered"], body["acknowledged"]) for body in (answer.json() for answer in told))
+    assert answers == [("already_running", False, False)] * 5 + [("triggered", True, True)]
+    assert Job.objects.filter(kind="nightly").count() == 1
