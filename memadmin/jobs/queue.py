@@ -17,12 +17,30 @@ class WrongState(Exception):
     """The job's state does not allow this; somebody else may just have changed it."""
 
 
+class AlreadyLive(Exception):
+    """A job for this waits or runs already, and no second one is wanted."""
+
+    def __init__(self, job: Job) -> None:
+        super().__init__(f"Job {job.pk} waits or runs already.")
+        self.job = job
+
+
 @transaction.atomic
 def enqueue(kind: str, *, target: str = "", requested_by: str, now: datetime) -> Job:
     """Return a queued job for (kind, target), or the one that already waits or runs. Raises UnknownKind."""
     job, is_new = _one_live(kind, target, requested_by=requested_by, now=now, ready_at=None)
     if is_new:
         enter(job.pk)
+    return job
+
+
+@transaction.atomic
+def enqueue_alone(kind: str, *, requested_by: str, now: datetime) -> Job:
+    """Return a queued job of this kind, which was not there before. Raises AlreadyLive and UnknownKind."""
+    job, is_new = _one_live(kind, "", requested_by=requested_by, now=now, ready_at=None)
+    if not is_new:
+        raise AlreadyLive(job)
+    enter(job.pk)
     return job
 
 

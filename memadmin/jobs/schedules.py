@@ -101,9 +101,9 @@ def change(kind: str, *, cron: str | None = None, enabled: bool | None = None, a
 
 @transaction.atomic
 def run_now(kind: str, *, actor: str, now: datetime) -> Job:
-    """Queue this kind at once, whatever its times; return the job, or the one that already waits or runs. Raises UnknownKind."""
+    """Queue this kind at once, whatever its times. Of several who do it at once one succeeds. Raises AlreadyLive and UnknownKind."""
     schedule = _locked(kind, now=now)
-    schedule.last_job = queue.enqueue(kind, requested_by=actor, now=now)
+    schedule.last_job = queue.enqueue_alone(kind, requested_by=actor, now=now)
     schedule.last_run_at = now
     schedule.save()
     log.append(Action.SCHEDULE_STARTED, actor=actor, target=f"schedules/{kind}", at=now)

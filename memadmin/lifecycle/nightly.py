@@ -82,7 +82,11 @@ class UnderWay:
 def under_way() -> UnderWay | None:
     """Return the night that waits or runs now; a second one does not begin beside it."""
     job = Job.objects.live().filter(kind=KIND).first()
-    return UnderWay(job.pk, Place.read(job.cursor).run) if job else None
+    return under_way_as(job) if job else None
+
+
+def under_way_as(job: Job) -> UnderWay:
+    return UnderWay(job.pk, Place.read(job.cursor).run)
 
 
 def may_evict() -> bool:

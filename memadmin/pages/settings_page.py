@@ -21,6 +21,7 @@ from memadmin.erasure.purging import PURGE
 from memadmin.jobs import schedules
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.models import Job
+from memadmin.jobs.queue import AlreadyLive
 from memadmin.jobs.registry import CRONS
 from memadmin.lifecycle import nightly, sealing, verifying
 from memadmin.lifecycle.inference import rederiving
@@ -98,18 +99,20 @@ def schedule_run_now(request: PersonRequest, kind: str) -> HttpResponse:
     if kind == nightly.KIND and not may_evict():
         problem(request, "Nothing would run: retention is off, or multi-tenancy is on.")
         return redirect((request.POST.get("back") == "settings" and "pages:setting-list") or "pages:run-list")
-    under_way = nightly.under_way() if kind == nightly.KIND else None
-    if under_way:
-        problem(request, f"Nothing was started. {under_way.text}")
-        return redirect("pages:run-list")
     if kind == nightly.KIND and request.POST.get("sure") != "yes":
+        if under_way := nightly.under_way():
+            problem(request, f"Nothing was started. {under_way.text}")
+            return redirect("pages:run-list")
         return confirm_tonight(request, now=timezone.now())
-    schedules.run_now(kind, actor=actor_of(request.user), now=timezone.now())
-    if kind != nightly.KIND:
-        notice(request, f"{SCHEDULES.get(kind, kind)}: queued now.")
-        return redirect("pages:setting-list")
-    notice(request, "The nightly work is queued now. Its runs appear in this list.")
-    return redirect("pages:run-list")
+    try:
+        schedules.run_now(kind, actor=actor_of(request.user), now=timezone.now())
+    except AlreadyLive as refusal:
+        at = nightly.under_way_as(refusal.job).text if kind == nightly.KIND else str(refusal)
+        problem(request, f"Nothing was started. {at}")
+    else:
+        said = "The nightly work is queued now. Its runs appear in this list."
+        notice(request, said if kind == nightly.KIND else f"{SCHEDULES.get(kind, kind)}: queued now.")
+    return redirect("pages:run-list" if kind == nightly.KIND else "pages:setting-list")
 
 
 def _question(request: PersonRequest, key: str, raw: str) -> HttpResponse | None:

@@ -7,6 +7,7 @@ from memadmin.audit.models import AuditEntry, AuditPayload
 from memadmin.jobs import queue, registry, runner, schedules
 from memadmin.jobs.cron import InvalidCron
 from memadmin.jobs.models import Job, JobState, Schedule
+from memadmin.jobs.queue import AlreadyLive
 from memadmin.jobs.registry import Step, UnknownKind
 from tests.factories import ACTOR, NOON
 from tests.jobs.at_once import at_once
@@ -217,10 +218,14 @@ def test_a_person_can_start_it_outside_its_times(nightly):
 
 
 @pytest.mark.django_db
-def test_starting_it_while_it_runs_returns_the_job_that_runs(nightly):
+def test_it_is_not_started_while_it_waits_or_runs_and_nobody_is_said_to_have_started_it(nightly):
     first = queue.enqueue(nightly, requested_by="job/nightly", now=NOON)
 
-    assert schedules.run_now(nightly, actor=ACTOR, now=NOON) == first
+    with pytest.raises(AlreadyLive) as refused:
+        schedules.run_now(nightly, actor=ACTOR, now=NOON)
+
+    assert refused.value.job == first
+    assert not AuditEntry.objects.exists()
 
 
 @pytest.mark.django_db

@@ -15,6 +15,7 @@ from memadmin.api.opensearch.endpoints import Call, check_enabled, check_tenant,
 from memadmin.api.opensearch.errors import bad_argument, forbidden
 from memadmin.api.opensearch.reach import container_of
 from memadmin.jobs import schedules
+from memadmin.jobs.queue import AlreadyLive
 from memadmin.lifecycle import housekeeping, nightly, planning
 from memadmin.lifecycle.models import ItemKind, RunVictim
 from memadmin.lifecycle.totals import Totals, TypeTotals
@@ -75,10 +76,12 @@ def execute(call: Call) -> dict[str, Any]:
         raise bad_argument(BODY)
     if why_off := _why_off():
         return _outcome("retention_disabled", why_off)
-    if under_way := nightly.under_way():
+    try:
+        schedules.run_now(nightly.KIND, actor=call.principal.actor, now=call.now)
+    except AlreadyLive as refusal:
+        under_way = nightly.under_way_as(refusal.job)
         numbers = {"job": under_way.job, "run": under_way.run}
         return {**_outcome("already_running", f"The memory retention job is running already. {under_way.text}"), **numbers}
-    schedules.run_now(nightly.KIND, actor=call.principal.actor, now=call.now)
     return _outcome("triggered", "The memory retention job has been triggered.")
 
 
