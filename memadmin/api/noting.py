@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from memadmin.access import refusals
+from memadmin.access.models import ApiToken
 from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
 from memadmin.audit.actions import Action
@@ -15,6 +16,12 @@ from memadmin.store.opening import Suppressed
 
 def note_missing_scope(principal: Principal, scope: Scope, *, now: datetime) -> None:
     refusals.note(Action.ACCESS_REFUSED, actor=principal.actor, target=f"scopes/{scope.value}", lacks=scope.value, now=now)
+
+
+def note_ended(token: ApiToken, *, now: datetime) -> None:
+    """Write down that somebody came with a token that has ended. A program that goes on trying is one entry a sealing."""
+    lacks = "token_expired" if token.revoked_at is None else "token_revoked"
+    refusals.note(Action.ACCESS_REFUSED, actor=f"token/{token.uid}", target=f"token/{token.uid}", lacks=lacks, now=now, at_most=1)
 
 
 def note_erased(principal: Principal, *, now: datetime) -> None:

@@ -4,13 +4,17 @@ from datetime import timedelta
 
 import pytest
 import time_machine
+from django.core.handlers.wsgi import WSGIRequest
 from django.utils import timezone
 
 from memadmin.access import tokens
 from memadmin.access.models import ApiToken
 from memadmin.access.roles import Role
 from memadmin.access.scopes import Scope
+from memadmin.api import authentication
+from memadmin.audit.models import AuditPending
 from memadmin.store import configuration
+from memadmin.store.models import LongTermMemory, Session
 from tests.factories import ACTOR, NOON, make_container
 from tests.people import a_browser_of
 from tests.tokens import BASE, ApiClient, api_of, make_token, reason_of
@@ -68,6 +72,78 @@ def test_a_token_past_its_time_is_refused(url):
 
     with time_machine.travel(timezone.now() + timedelta(hours=2)):
         assert api.get(url).status_code == 401
+
+
+FAMILIES = [
+    ("GET", f"{BASE}/c1"),
+    ("POST", f"{BASE}/_search"),
+    ("POST", f"{BASE}/c1/memories/sessions"),
+    ("POST", f"{BASE}/_retention/_dry_run"),
+    ("GET", "/_cluster/settings"),
+    ("GET", "/"),
+    ("GET", "/api/v1/containers"),
+    ("POST", "/api/v1/containers/c1/memories"),
+    ("POST", "/api/v1/containers/c1/bulk"),
+    ("GET", "/api/v1/containers/c1/export"),
+    ("GET", "/api/v1/audit"),
+    ("GET", "/api/v1/schema"),
+    ("GET", "/api/v1/nowhere"),
+]
+
+
+@pytest.mark.parametrize(("method", "path"), FAMILIES)
+def test_at_the_second_at_which_a_token_ends_each_address_refuses_it_in_its_own_envelope(url, client, method, path):
+    end = timezone.now() + timedelta(minutes=1)
+    _, secret = make_token("ana", all_access=True, expires_at=end)
+
+    def ask(at):
+        with time_machine.travel(at, tick=False):
+            return client.generic(method, path, b"{}", content_type="application/json", headers={"Authorization": f"Bearer {secret}"})
+
+    before, after = ask(end - timedelta(milliseconds=1)), ask(end)
+
+    assert before.status_code != 401
+    assert (after.status_code, "An API token that works is needed" in after.content.decode()) == (401, True)
+    assert "WWW-Authenticate" in after
+    assert after.headers["Content-Type"].split(";")[0] == "application/json"
+
+
+@pytest.mark.parametrize("code", ["token_expired", "token_revoked"])
+def test_who_comes_with_a_token_that_has_ended_is_in_the_log_once_however_often_it_tries(url, code):
+    token, secret = make_token("ana", expires_at=timezone.now() + timedelta(hours=1))
+    if code == "token_revoked":
+        tokens.revoke_token(token, actor=ACTOR, now=timezone.now())
+
+    with time_machine.travel(timezone.now() + timedelta(hours=2)):
+        answers = {ApiClient(secret).get(url).status_code for _ in range(3)}
+    ApiClient("mem_unknown").get(url)
+
+    [entry] = [json.loads(row.facts) for row in AuditPending.objects.filter(facts__contains="access.refused")]
+    assert answers == {401}
+    assert (entry["actor"], entry["reason_code"], entry["outcome"]) == (f"token/{token.uid}", code, "refused")
+
+
+@pytest.mark.parametrize("path", [f"{BASE}/c1/memories/sessions", "/api/v1/containers/c1/memories", "/api/v1/containers/c1/bulk"])
+@pytest.mark.parametrize("is_slow", [True, False])
+def test_a_token_that_is_ended_while_a_slow_body_arrives_writes_nothing(url, client, monkeypatch, path, is_slow):
+    _, secret = make_token("ana")
+    read, is_bulk = WSGIRequest.read, path.endswith("bulk")
+
+    def arrives(request, *args):
+        ApiToken.objects.update(revoked_at=NOON)
+        return read(request, *args)
+
+    monkeypatch.setattr(WSGIRequest, "read", arrives)
+    monkeypatch.setattr(authentication, "SLOW", 0.0 if is_slow else 60.0)
+    body = {"user_id": "ann", "text": "tea"} | ({"type": "long-term"} if is_bulk else {})
+    body = json.dumps({} if path.endswith("sessions") else body).encode()
+    answer = client.generic("POST", path, body, content_type="application/json", headers={"Authorization": f"Bearer {secret}"})
+    said = b"".join(answer.streaming_content) if answer.streaming else answer.content
+
+    is_written = Session.objects.exists() or LongTermMemory.objects.exists()
+    assert is_written == (not is_slow and not is_bulk)  # a bulk upload is asked before each part as well
+    assert (answer.status_code == 401) == is_slow
+    assert (b"token_ended" in said) == (is_bulk and not is_slow)
 
 
 def test_the_cookie_of_a_person_opens_nothing(url):

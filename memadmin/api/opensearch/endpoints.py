@@ -13,7 +13,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
-from memadmin.api.authentication import authenticate
+from memadmin.api.authentication import after_reading, authenticate
 from memadmin.api.bodies import drain, read_body, read_object
 from memadmin.api.noting import note_missing_scope, noting_the_erased
 from memadmin.api.opensearch import filtering
@@ -107,14 +107,15 @@ def _answer(request: HttpRequest, handlers: Mapping[str, Handler], parts: Mappin
         note_missing_scope(principal, scope, now=now)
         raise missing_scope(scope)
     wanted = filtering.parse(request.GET.get("filter_path", ""))
-    call = Call(principal, _document(request), request.GET, now, _occasion(request), str(request.method))
+    document = after_reading(principal, lambda: _document(request))
+    call = Call(principal, document, request.GET, now, _occasion(request), str(request.method))
     with noting_the_erased(principal, now=now):
         answer = handler(call, **{name: clean(part) for name, part in parts.items()})
     if isinstance(answer, HttpResponse):
         return answer
-    document, headers = (answer.document, answer.headers) if isinstance(answer, WithHeaders) else (answer, {})
+    said, headers = (answer.document, answer.headers) if isinstance(answer, WithHeaders) else (answer, {})
     pretty = request.GET.get("pretty", "false").lower() in TRUE
-    return JsonResponse(wanted.of(document), json_dumps_params={"indent": 2} if pretty else {}, headers=headers)
+    return JsonResponse(wanted.of(said), json_dumps_params={"indent": 2} if pretty else {}, headers=headers)
 
 
 def _document(request: HttpRequest) -> dict[str, Any] | None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import Any, ClassVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 from django.utils import timezone
 from rest_framework import exceptions
@@ -20,13 +20,15 @@ from rest_framework.views import APIView
 from memadmin.access.principals import Principal, may_use
 from memadmin.access.scopes import Scope
 from memadmin.api import failures
-from memadmin.api.authentication import NotAuthenticated, authenticate
+from memadmin.api.authentication import NotAuthenticated, after_reading, authenticate
 from memadmin.api.bodies import drain, read_json
 from memadmin.api.noting import note_erased, note_missing_scope
 from memadmin.api.opensearch.reach import find_container
 from memadmin.store.models import Container
 from memadmin.store.opening import Suppressed
 from memadmin.store.text import clean
+
+_Read = TypeVar("_Read")
 
 
 class TokenAuthentication(BaseAuthentication):
@@ -59,7 +61,8 @@ class StrictJson(BaseParser):
     media_type = "application/json"
 
     def parse(self, stream: Any, media_type: str | None = None, parser_context: Mapping[str, Any] | None = None) -> dict[str, Any]:
-        return read_json((parser_context or {})["request"]._request) or {}
+        request: Request = (parser_context or {})["request"]
+        return body_of(request, lambda: read_json(request._request)) or {}
 
 
 class ApiView(APIView):
@@ -114,6 +117,14 @@ class Nowhere(ApiView):
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
         raise exceptions.NotFound("There is no such address. The schema at /api/v1/schema lists those that there are.")
+
+
+def body_of(request: Request, read: Callable[[], _Read]) -> _Read:
+    """Read the body of a request, slow ones under a token that still works afterwards."""
+    try:
+        return after_reading(principal_of(request), read)
+    except NotAuthenticated as refusal:
+        raise exceptions.NotAuthenticated(str(refusal)) from None
 
 
 def principal_of(request: Request) -> Principal:

@@ -16,14 +16,16 @@ from typing import IO, Any, NamedTuple
 from django.db import transaction
 from django.db.models import Model
 from django.http import StreamingHttpResponse
+from django.utils import timezone
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
+from memadmin.api.authentication import NotAuthenticated, check_still
 from memadmin.api.bodies import check_readable, read_part, too_large
-from memadmin.api.v1.base import ApiView, container_of, principal_of
+from memadmin.api.v1.base import ApiView, body_of, container_of, principal_of
 from memadmin.api.v1.streams import NdJson, Unread
 from memadmin.audit import log
 from memadmin.audit.actions import Action
@@ -51,6 +53,7 @@ NOT_YOURS = Refused("not_yours", "another writer has stored an item with this id
 FOREIGN = Refused("uid_from_elsewhere", "this uid was made from the names of another container; leave it out", field="uid")
 DERIVED = 5  # the version of uids that are made from names
 NOT_FOR_AGENTS = {"pin": "pin it afterwards, with a reason", "owner": "it is the owner of the token"}
+ENDED = {"code": "token_ended", "detail": "The token was ended, or its time is over: what has no answer here is not stored."}
 
 
 class Bulk(ApiView):
@@ -62,7 +65,7 @@ class Bulk(ApiView):
     @extend_schema(request={"application/x-ndjson": OpenApiTypes.BINARY}, responses={(200, "application/x-ndjson"): OpenApiTypes.BINARY})
     def post(self, request: Request, cid: str) -> StreamingHttpResponse:
         """Store many items, one JSON object a line in our own format (docs/transfer.md). Each line is answered by one."""
-        container, body = container_of(request, cid), _whole_body(request)
+        container, body = container_of(request, cid), body_of(request, lambda: _whole_body(request))
         answers = Writer(container, principal_of(request), now=self.now).answers(read_lines(body, limit=LONGEST_LINE))
         return StreamingHttpResponse(_sent(answers, body), content_type=NdJson.media_type)
 
@@ -101,13 +104,17 @@ class Writer:
         self.erased = 0  # of the refused: what was erased before
 
     def answers(self, frames: Iterator[Frame]) -> Iterator[bytes]:
-        """Yield the answers to all lines, in order, a batch at a time, and one for the whole."""
+        """Yield the answers to all lines, in order, a batch at a time, and one for the whole. A token that is ended ends it too."""
+        ended: dict[str, str] = {}
         try:
             for batch in _batches(frames):
+                check_still(self.principal, now=timezone.now())
                 yield "".join([self._answered(line) for line in self._stored(self._known([self._read(frame) for frame in batch]))]).encode()
+        except NotAuthenticated:
+            ended = ENDED
         finally:
             self._note()
-        yield _as_line({"done": True, **self.counts}).encode()
+        yield _as_line({"done": not ended, **self.counts, **ended}).encode()
 
     def _read(self, frame: Frame) -> Line:
         try:

@@ -5,6 +5,7 @@ import pytest
 from django.http import HttpRequest
 from django.http.request import UnreadablePostError
 
+from memadmin.access.tokens import revoke_token
 from memadmin.api.v1 import bulk
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
@@ -12,8 +13,9 @@ from memadmin.store import suppression
 from memadmin.store.identity import item_uid
 from memadmin.store.models import HistoryEntry, LongTermMemory, Mode, Session, WorkingMemory
 from memadmin.store.suppression import Terms
-from tests.api.v1.calls import caller_of, problem
+from tests.api.v1.calls import Caller, caller_of, problem
 from tests.factories import ACTOR, NOON, a_memory, a_session, make_container, store, subject_of
+from tests.tokens import make_token
 
 pytestmark = pytest.mark.django_db
 ONE = "/containers/c1"
@@ -67,6 +69,21 @@ def test_every_line_is_answered_and_a_bad_one_costs_only_itself(api, container):
     assert (Session.objects.get().owner, WorkingMemory.objects.get().owner, HistoryEntry.objects.get().owner) == ("ana", "ana", "ana")
     assert subject_of(container).long_term == subject_of(container).sessions == 1
     assert AuditEntry.objects.get(action=Action.IMPORT_FINISHED).counts == {"stored": 4, "refused": 5}
+
+
+def test_a_token_that_is_ended_half_way_ends_the_upload_and_says_what_is_not_stored(container, monkeypatch):
+    monkeypatch.setattr(bulk, "AT_ONCE", 2)
+    token, secret = make_token("ana")
+    records = [{"type": "long-term", "user_id": "ann", "text": f"fact {number}"} for number in range(6)]
+
+    parts = Caller(secret).post(f"{ONE}/bulk", lines(*records)).streaming_content
+    first = next(parts)
+    revoke_token(token, actor=ACTOR, now=NOON)
+    [last] = [json.loads(line) for line in b"".join(parts).splitlines()]
+
+    assert first.count(b"stored") == LongTermMemory.objects.count() == 2
+    assert (last["done"], last["stored"], last["refused"], last["code"]) == (False, 2, 0, "token_ended")
+    assert AuditEntry.objects.get(action=Action.IMPORT_FINISHED).counts == {"stored": 2, "refused": 0}
 
 
 def test_the_same_lines_again_are_the_same_items(api, container):
