@@ -6,14 +6,15 @@ It reads only. Copies are opened to look at dates and tokens, so at most LOOKED_
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
 from django.db.models import Count, Q, QuerySet
 
 from memadmin.lifecycle.warnings import Warned, why_nothing_runs
-from memadmin.store import bars, policies
+from memadmin.store import archive, policies
 from memadmin.store.archive import unpack
 from memadmin.store.models import Archived, Container, ItemType, LongTermMemory, Session, Subject
 from memadmin.store.querysets import still_restorable
@@ -48,15 +49,15 @@ class UserOver:
 
 @dataclass(frozen=True, slots=True)
 class Comeback:
-    """The numbers. `past` are past an age or a TTL of the policy in force; `expired` past their last day in the archive.
+    """The numbers. `items` are within their time in the archive, `expired` past it.
 
-    `there` are in the store again, `barred` stay because somebody decides about their erasure.
+    Of the items `there` are in the store again, and `barred` stay because their erasure was asked for or has been carried out; the others
+    are `memories` and `sessions` that come back, of which `past` are past an age or a TTL of the policy in force.
     """
 
     items: int = 0
     memories: int = 0
     sessions: int = 0
-    users: int = 0
     expired: int = 0
     there: int = 0
     barred: int = 0
@@ -65,6 +66,10 @@ class Comeback:
     looked_at: int = 0
     containers: tuple[Container, ...] = ()
     blocked: Warned | None = None
+
+    @property
+    def coming(self) -> int:
+        return self.items - self.there - self.barred
 
     @property
     def again(self) -> int:
@@ -83,28 +88,31 @@ class Comeback:
 
 def look_ahead(copies: QuerySet[Archived], *, now: datetime) -> Comeback:
     """Return what comes of putting these copies back now."""
-    coming = copies.filter(still_restorable(now))
-    memories = Q(item_type=ItemType.LONG_TERM)
-    sums = coming.aggregate(
-        items=Count("id"),
-        memories=Count("id", filter=memories),
-        sessions=Count("id", filter=~memories),
-        users=Count("subject", distinct=True),
-    )
-    by_container: dict[int, list[Archived]] = {}
-    page = list(coming.order_by("id")[:LOOKED_AT])
+    in_time = copies.filter(still_restorable(now))
+    sums = in_time.aggregate(items=Count("id"), memories=Count("id", filter=Q(item_type=ItemType.LONG_TERM)))
+    page = list(in_time.select_related("subject").order_by("id")[:LOOKED_AT])
+    back, staying = _back(page), archive.staying(page, now=now)
+    there = [copy for copy in page if copy.uid in back]
+    barred = [copy for copy in page if copy.uid not in back and copy.pk in staying]
+    by_container: dict[int, list[Archived]] = {copy.container_id: [] for copy in page}
     for copy in page:
-        by_container.setdefault(copy.container_id, []).append(copy)
+        if copy.uid not in back and copy.pk not in staying:
+            by_container[copy.container_id].append(copy)
     containers = tuple(Container.objects.filter(pk__in=by_container).order_by("id"))
     parts = [_of_container(container, by_container[container.pk], now=now) for container in containers]
-    found = Comeback(**sums, expired=copies.count() - sums["items"], looked_at=len(page), containers=containers)
+    memories = sums["memories"] - sum(copy.item_type == ItemType.LONG_TERM for copy in there + barred)
     blocked = [why for container in containers if (why := why_nothing_runs(container))]
-    return replace(
-        found,
-        there=_there(page),
-        barred=len(bars.barred(page)),
+    return Comeback(
+        items=sums["items"],
+        memories=memories,
+        sessions=sums["items"] - len(there) - len(barred) - memories,
+        expired=copies.count() - sums["items"],
+        there=len(there),
+        barred=len(barred),
         past=sum(part.past for part in parts),
         over=tuple(sorted((user for part in parts for user in part.over), key=lambda user: (-user.too_many, user.subject.pk))),
+        looked_at=len(page),
+        containers=containers,
         blocked=blocked[0] if len(blocked) == len(containers) and blocked else None,
     )
 
@@ -113,15 +121,23 @@ def in_words(found: Comeback) -> str:
     """Say in one sentence, without names, why to think again."""
     parts = [f"{found.past:,} past an age or a time to live"] if found.past else []
     parts += [f"{len(found.over):,} user{'' if len(found.over) == 1 else 's'} over a cap"] if found.over else []
-    them = f"{found.items:,} would come back"
+    them = f"{found.coming:,} would come back"
     again = f"the next run would evict at least {found.again:,} again"
     return f"{them}, with {' and '.join(parts)}: {again}. Pin what must stay, or raise the limit."
 
 
-def _there(page: Iterable[Archived]) -> int:
-    """Return how many are in the store again."""
+def why_nothing_comes(found: Comeback) -> str:
+    """Say in one sentence why none of the items that are within their time comes back."""
+    if found.barred:
+        return f"Nothing is restored: of {found.barred:,} in the archive the erasure was asked for or has been carried out."
+    return "Nothing is restored: all of it came back by itself meanwhile, and the newer form stays."
+
+
+def _back(page: Iterable[Archived]) -> set[UUID]:
+    """Return which of them are in the store again."""
     uids = [copy.uid for copy in page]
-    return LongTermMemory.objects.with_uids(uids).count() + Session.objects.with_uids(uids).count()
+    rows = (model.objects.with_uids(uids).values_list("uid", flat=True) for model in (LongTermMemory, Session))
+    return {uid for found in rows for uid in found}
 
 
 @dataclass(slots=True)

@@ -117,6 +117,11 @@ def under_way(subject: Subject) -> Job | None:
     return Job.objects.live().filter(kind=RESTORE_USER, target__startswith=f"users/{subject.uid}/").first()
 
 
+def latest(subject: Subject) -> Job | None:
+    """Return the last job that put back, or puts back, what a user had in the archive."""
+    return Job.objects.filter(kind=RESTORE_USER, target__startswith=f"users/{subject.uid}/").order_by("-pk").first()
+
+
 def user_step(job: JobView, *, now: datetime) -> Step:
     """Some of what a user has in the archive."""
     wanted = Wanted.of_target(job.target)

@@ -70,6 +70,7 @@ def user_archive(request: PersonRequest, uid: UUID) -> HttpResponse:
         "paging": paging(request, page, total=copies.count() if days.first else standing.subject.archived, noun="archived items"),
         "days": days,
         "restoring": restoring.under_way(standing.subject),
+        "left": restores.what_a_job_left(restoring.latest(standing.subject)),
         "may_read": may_read,
         "now": timezone.now(),
         "tab": "archive",

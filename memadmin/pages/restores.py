@@ -16,6 +16,7 @@ from django.views.decorators.http import require_POST
 from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_subjects
+from memadmin.jobs.models import LIVE, Job, JobState
 from memadmin.lifecycle import comeback, restoring
 from memadmin.lifecycle.comeback import USERS_NAMED, Comeback, UserOver
 from memadmin.pages.days import Days
@@ -75,9 +76,12 @@ def archive_address(subject: Subject, query: QueryDict) -> str:
 
 
 def ask(request: PersonRequest, copies: QuerySet[Archived], *, hidden: Mapping[str, str], cancel: str, now: datetime) -> HttpResponse:
-    """Show what comes back and what of it would go again."""
+    """Show what comes back and what of it would go again; where nothing does, say why and go back."""
     found = comeback.look_ahead(copies, now=now)
-    coming = found.items - found.there - found.barred
+    coming = found.coming
+    if found.items and not coming:
+        problem(request, comeback.why_nothing_comes(found))
+        return redirect(cancel)
     as_before = "it was, with its id" if coming == 1 else "they were, with their ids"
     confirm = {
         "action": request.get_full_path(),
@@ -135,7 +139,7 @@ def remarks_on(found: Comeback) -> list[str]:
         said.append(f"{found.there:,} came back by {'itself' if found.there == 1 else 'themselves'} meanwhile; the newer form stays.")
     if found.barred:
         said.append(
-            f"{found.barred:,} will not come back: a request for erasure that is open asks about {'it' if found.barred == 1 else 'them'}."
+            f"{found.barred:,} will not come back: {'its' if found.barred == 1 else 'their'} erasure was asked for or has been carried out."
         )
     if found.expired:
         said.append(f"{found.expired:,} cannot come back: the last day in the archive has passed.")
@@ -147,6 +151,18 @@ def remarks_on(found: Comeback) -> list[str]:
     return said
 
 
+def what_a_job_left(job: Job | None) -> str:
+    """Say of a restore that has ended what it did not put back, and why; "" where there is nothing to say."""
+    if job is None or job.state in LIVE:
+        return ""
+    refused, said = int((job.cursor or {}).get("refused", 0)), []
+    if refused:
+        said.append(f"{refused:,} not restored: {'its' if refused == 1 else 'their'} erasure was asked for or has been carried out.")
+    if job.state == JobState.FAILED:
+        said.append("The last restore was given up before its end: what is left here can be restored again.")
+    return " ".join(said)
+
+
 def say(request: PersonRequest, restored: Restored) -> None:
     """Say what has come back and what has not."""
     if restored.items:
@@ -154,7 +170,8 @@ def say(request: PersonRequest, restored: Restored) -> None:
     if restored.already_there:
         problem(request, f"{restored.already_there:,} came back by itself meanwhile, so the newer form was left as it is.")
     if restored.refused:
-        problem(request, f"{restored.refused:,} not restored: its erasure was asked for or has been carried out.")
+        whose = "its" if restored.refused == 1 else "their"
+        problem(request, f"{restored.refused:,} not restored: {whose} erasure was asked for or has been carried out.")
     if not (restored.items or restored.already_there or restored.refused):
         problem(request, "Nothing was restored: the last day in the archive has passed.")
 

@@ -19,7 +19,7 @@ from django_htmx.http import trigger_client_event
 from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers
-from memadmin.jobs.models import Job
+from memadmin.jobs.models import LIVE, Job
 from memadmin.lifecycle import planning, runs, second_person
 from memadmin.lifecycle.drift import Drift, drift_of
 from memadmin.lifecycle.models import ItemKind, Run, RunKept, RunState, RunVictim
@@ -234,6 +234,7 @@ def consequence(run: Run, items: int) -> str:
 def _about(run: Run, *, now: datetime) -> dict[str, Any]:
     policy = planning.readable_policy(run)
     ended = run.state in runs.ENDED
+    restore = Job.objects.filter(kind=runs.RESTORE, target=runs.target_of(run)).order_by("-pk").first() if ended else None
     return {
         "run": run,
         "container": run.container,
@@ -250,7 +251,8 @@ def _about(run: Run, *, now: datetime) -> dict[str, Any]:
         "wants_second": run.state == RunState.READY and second_person.wanted(run),
         "form_url": form_url(run.container, policy) if policy else "",
         "ended": ended,
-        "restoring": ended and Job.objects.live().filter(kind=runs.RESTORE, target=runs.target_of(run)).exists(),
+        "restoring": restore if restore and restore.state in LIVE else None,
+        "left": restores.what_a_job_left(restore),
         "refusal": _refusal(run, now=now),
         "in_archive": Archived.objects.of_run(run.number, run.container).restorable(timezone.now()).count() if ended else 0,
     }

@@ -141,7 +141,7 @@ def restore(archived_ids: Sequence[int], *, actor: str = "system/archive", now: 
     present = _present(found)
     wanted = [copy for copy in found if copy.uid not in present]
     judged = _judged(wanted, now=now)
-    erased = {key for key, verdict in judged.items() if verdict.mode is not Mode.FLAG} | bars.barred(wanted)
+    erased = _staying(wanted, judged)
     returning = [copy for copy in found if copy.uid not in present and copy.pk not in erased]
     moves = counters.Moves()
     _restore_memories([copy for copy in returning if copy.item_type == ItemType.LONG_TERM], moves)
@@ -156,6 +156,15 @@ def restore(archived_ids: Sequence[int], *, actor: str = "system/archive", now: 
     by_run = Counter(copy.run_number for copy in returning if copy.run_number is not None)
     already_there = len(found) - len(returning) - len(erased)
     return Restored(items=len(returning), already_there=already_there, refused=len(erased), by_run=by_run)
+
+
+def staying(copies: Sequence[Archived], *, now: datetime) -> set[int]:
+    """Return the keys of those copies that restoring leaves where they are, for the sake of an erasure."""
+    return _staying(copies, _judged(copies, now=now))
+
+
+def _staying(copies: Sequence[Archived], judged: Mapping[int, Verdict]) -> set[int]:
+    return {key for key, verdict in judged.items() if verdict.mode is not Mode.FLAG} | bars.barred(copies)
 
 
 def _judged(copies: Sequence[Archived], *, now: datetime) -> dict[int, Verdict]:

@@ -83,6 +83,25 @@ def test_f74_undo_is_refused_for_a_user_whose_erasure_somebody_has_asked_for_and
     assert_store_agrees()
 
 
+@pytest.mark.parametrize("of", ["run", "user"])
+def test_f74_after_a_restore_its_page_says_what_was_not_put_back_and_why(container, time_machine, of):
+    time_machine.move_to(NOON, tick=False)
+    run, browser = evict(container), a_browser_of(Role.POLICY_EDITOR)
+    page = f"/runs/{run.number}/" if of == "run" else f"/users/{subject_of(container).uid}/archive/"
+    before = browser.get(page).content.decode()
+    job = (
+        runs.restore_run(run, actor=ACTOR, now=NOON)
+        if of == "run"
+        else restoring.restore_user(subject_of(container), actor=ACTOR, now=NOON)
+    )
+    ask_to_erase("ann")
+
+    run_inline(job, now=NOON)
+
+    assert "2 not restored: their erasure was asked for or has been carried out." in browser.get(page).content.decode()
+    assert "not restored" not in before
+
+
 def test_f74_the_page_says_why_nothing_came_back(container, time_machine):
     time_machine.move_to(NOON, tick=False)
     evict(container)
@@ -91,11 +110,11 @@ def test_f74_the_page_says_why_nothing_came_back(container, time_machine):
     where = f"/users/{subject_of(container).uid}/archive/restore/"
     copies = ",".join(str(uid) for uid in Archived.objects.filter(subject=subject_of(container)).values_list("uid", flat=True))
 
-    asked = browser.post(where, {"copies": copies}).content.decode()
+    asked = browser.post(where, {"copies": copies}, follow=True).content.decode()
     answer = browser.post(where, {"copies": copies, "sure": "yes"}, follow=True).content.decode()
 
-    assert "2 will not come back: a request for erasure that is open asks about them" in asked
-    assert "2 not restored: its erasure was asked for or has been carried out" in answer
+    assert "Nothing is restored: of 2 in the archive the erasure was asked for or has been carried out." in asked
+    assert "2 not restored: their erasure was asked for or has been carried out" in answer
     assert subject_of(container).long_term == 3
 
 

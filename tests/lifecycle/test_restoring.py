@@ -256,7 +256,7 @@ def test_the_outlook_says_who_gets_over_which_cap_and_what_is_past_a_limit():
     found = comeback.look_ahead(Archived.objects.all(), now=NOON)
 
     [over] = found.over
-    assert (found.items, found.past, found.users, found.whole) == (5, 2, 1, True)
+    assert (found.items, found.coming, found.past, found.whole) == (5, 5, 2, True)
     assert (over.held, over.coming, over.too_many, over.too_heavy) == (3, 3, 2, 20)
     assert found.again == 4
 

@@ -38,6 +38,9 @@ def policy_to_judge(container: Container, given: dict[str, Any]) -> tuple[Retent
     return policy, None
 
 
+ERASURE_ASKED = "erasure_asked"  # or carried out
+
+
 class Preview(ApiView):
     answers_once = False
     scopes = {"POST": Scope.RETENTION_PREVIEW}
@@ -190,6 +193,8 @@ class ArchiveRestoreSeveral(ApiView):
         found = comeback.look_ahead(copies, now=self.now)
         if not found.items:
             raise exceptions.NotFound("The archive has nothing of that which can be restored.")
+        if not found.coming and found.barred:
+            raise Conflict(comeback.why_nothing_comes(found), code=ERASURE_ASKED)
         if found.warns and not given["force"]:
             raise Conflict(comeback.in_words(found), code="over_limit")
         return self._restore(request, subject, copies, found, since=given.get("since"))
@@ -198,7 +203,7 @@ class ArchiveRestoreSeveral(ApiView):
         self, request: Request, subject: Subject | None, copies: QuerySet[Archived], found: comeback.Comeback, *, since: datetime | None
     ) -> Response:
         actor = principal_of(request).actor
-        numbers = {"coming": found.items - found.there, "past_limits": found.past, "would_go_again": found.again, "expired": found.expired}
+        numbers = {"coming": found.coming, "past_limits": found.past, "would_go_again": found.again, "expired": found.expired}
         if subject is not None:
             restoring.restore_user(subject, since=since, actor=actor, now=self.now)
             return Response({"queued": True, "items": 0, "already_there": found.there, "refused": 0, **numbers})
@@ -221,6 +226,8 @@ class ArchiveRestore(ApiView):
         if copy is None:
             raise exceptions.NotFound
         restored = restoring.restore_item(copy, actor=principal_of(request).actor, now=self.now)
+        if restored.refused:
+            raise Conflict("It is not restored: its erasure was asked for or has been carried out.", code=ERASURE_ASKED)
         return Response({"items": restored.items, "already_there": restored.already_there, "refused": restored.refused})
 
 

@@ -330,7 +330,7 @@ class ArchivedShape(serializers.Serializer[Any]):
 
 
 class RestoredShape(serializers.Serializer[Any]):
-    """`refused`: erased on request since, and not put back."""
+    """`refused`: its erasure was asked for or has been carried out, and it is not put back."""
 
     items = serializers.IntegerField()
     already_there = serializers.IntegerField()

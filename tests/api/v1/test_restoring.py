@@ -4,6 +4,7 @@ from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.store.models import Archived, LongTermMemory
 from tests.api.v1.calls import caller_of, problem, said
+from tests.erasure.workflow import opened
 from tests.factories import NOON, subject_of
 from tests.runs import a_policy, assert_store_agrees, carry_out, fill, governed, preview, publish
 
@@ -58,3 +59,38 @@ def test_nobody_known_and_nothing_archived_are_not_found(api, container):
     assert api.post(RESTORE, {"user_id": "eve", "force": True}).status_code == 404
     assert api.post(RESTORE, {"user_id": None}).status_code == 404
     assert problem(caller_of("ana", containers=[container]).post(RESTORE, {"user_id": "ann"}))[0] == 403
+
+
+def test_what_somebody_asked_to_have_erased_is_refused_in_words_by_item_and_by_user(api, container, settings, tmp_path):
+    settings.SUPPRESSION_KEYS = str(tmp_path / "keys.json")
+    opened("ann", containers=[container])
+    one = Archived.objects.order_by("pk")[0]
+
+    answers = [
+        api.post(f"/containers/c1/archive/{one.uid}/restore"),
+        api.post(RESTORE, {"uids": [str(one.uid)]}),
+        api.post(RESTORE, {"user_id": "ann"}),
+        api.post(RESTORE, {"user_id": "ann", "force": True}),
+    ]
+
+    assert [problem(answer)[:2] for answer in answers] == [(409, "erasure_asked")] * 4
+    assert all("erasure was asked for or has been carried out" in answer.json()["errors"][0]["detail"] for answer in answers)
+    assert (Archived.objects.count(), Job.objects.filter(kind="restore-user").exists()) == (3, False)
+
+
+def test_what_is_asked_for_beside_others_is_left_out_of_the_numbers(api, container, settings, tmp_path):
+    settings.SUPPRESSION_KEYS = str(tmp_path / "keys.json")
+    fill(container, 6, user_id="ben")
+    carry_out(preview(container))
+    opened("ann", containers=[container])
+    uids = [str(uid) for uid in Archived.objects.values_list("uid", flat=True)]
+
+    asked = api.post(RESTORE, {"uids": uids})
+    done = said(api.post(RESTORE, {"uids": uids, "force": True}))
+
+    assert problem(asked)[:2] == (409, "over_limit")
+    assert asked.json()["errors"][0]["detail"].startswith(
+        "3 would come back, with 1 user over a cap: the next run would evict at least 3 again."
+    )
+    assert (done["coming"], done["items"], done["refused"], done["would_go_again"]) == (3, 3, 3, 3)
+    assert (subject_of(container).long_term, subject_of(container, "ben").long_term) == (3, 6)

@@ -96,8 +96,10 @@ class Command(BaseCommand):
         if options["json"]:
             self.stdout.write(json.dumps(numbers))
             return
-        verb, number = ("Restored", restored) if options["commit"] else ("Would restore", found.items - found.there)
+        verb, number = ("Restored", restored) if options["commit"] else ("Would restore", found.coming)
         self.stdout.write(f"{verb} {number:,} item{'' if number == 1 else 's'}.")
+        if found.barred:
+            self.stdout.write(f"{found.barred:,} stay in the archive: their erasure was asked for or has been carried out.")
         if found.warns and options["commit"]:
             self.stdout.write(f"The next run would evict at least {found.again:,} again. Pin what must stay, or raise the limit.")
         elif found.warns:
