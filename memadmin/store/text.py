@@ -3,7 +3,7 @@
 import re
 import unicodedata
 
-_SHOW_NOTHING = frozenset("\u115f\u1160\u2800\u3164\uffa0")  # letters and symbols by their category, and yet empty
+_SHOW_NOTHING = frozenset("\u115f\u1160\u2800\u3164\uffa0\ufffd")  # letters and symbols by their category, and yet empty, or what was lost
 _UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
 
 

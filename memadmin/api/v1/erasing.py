@@ -15,7 +15,7 @@ from memadmin.access.visibility import visible_containers
 from memadmin.api.opensearch.reach import find_container
 from memadmin.api.v1.base import ApiView, check_all_access, principal_of, valid
 from memadmin.api.v1.idempotency import Done, answer_once
-from memadmin.api.v1.inputs import Id, Input, ShortList, Text
+from memadmin.api.v1.inputs import Choice, Id, Input, ShortList, Text
 from memadmin.api.v1.problems import Unprocessable
 from memadmin.erasure import intake, naming
 from memadmin.erasure.intake import Opening, Thing
@@ -31,7 +31,7 @@ ITEM_TYPES = {"session": ItemType.SESSION, "message": ItemType.WORKING, "memory"
 
 
 class NamedItem(Input):
-    type = serializers.ChoiceField(list(ITEM_TYPES))
+    type = Choice(list(ITEM_TYPES))
     uid = serializers.UUIDField()
 
 
@@ -50,12 +50,12 @@ class NewErasureRequest(Input):
     to look for in other people's items. `received_on`: the day on which the person asked, where that was earlier.
     """
 
-    kind = serializers.ChoiceField(KINDS, default=Kind.SUBJECT.value)
+    kind = Choice(KINDS, default=Kind.SUBJECT.value)
     user_id = Id(required=False)
     items = ShortList(child=NamedItem(), required=False, min_length=1, max_length=intake.MOST_ITEMS)
     topic = Topic(required=False)
-    ground = serializers.ChoiceField(Ground.choices, default=Ground.CONSENT_WITHDRAWN.value)
-    profile = serializers.ChoiceField(Profile.choices, default=Profile.GDPR.value)
+    ground = Choice(Ground.choices, default=Ground.CONSENT_WITHDRAWN.value)
+    profile = Choice(Profile.choices, default=Profile.GDPR.value)
     vouched = serializers.BooleanField(default=False)
     freeze = serializers.BooleanField(default=False)
     aliases = ShortList(child=Id(), default=list, max_length=intake.MOST_ALIASES)
@@ -173,10 +173,10 @@ def _things(principal: Principal, given: dict[str, Any]) -> list[Thing]:
     topic = given["topic"]
     container = find_container(clean(topic["container"]))
     if container is None or not may_use(principal, container):
-        raise exceptions.ValidationError({"topic": ["There is no such container."]})
+        raise exceptions.ValidationError({"topic": {"container": ["There is no such container."]}})
     subject = None
     if "user_id" in topic:
         subject = Subject.objects.filter(container=container, user_id=topic["user_id"]).first()
         if subject is None:
-            raise exceptions.ValidationError({"topic": ["The container has no such user."]})
+            raise exceptions.ValidationError({"topic": {"user_id": ["The container has no such user."]}})
     return naming.things_about(principal, topic["words"], container, subject)

@@ -16,7 +16,7 @@ from memadmin.access.scopes import Scope
 from memadmin.api.v1 import paging, shapes
 from memadmin.api.v1.base import ApiView, container_of, principal_of, valid, whole_container
 from memadmin.api.v1.idempotency import Done, answer_once
-from memadmin.api.v1.inputs import Id, Input, Text, Time, UserQuery
+from memadmin.api.v1.inputs import Choice, Id, Input, Text, Time, UserQuery
 from memadmin.lifecycle.feedback import LONGEST, BadReport, Report, record
 from memadmin.store.models import Container, Feedback, FeedbackKind, FeedbackState, Subject
 from memadmin.store.writers import has_written
@@ -33,7 +33,7 @@ class NewFeedback(Input):
     """`noticed_at`: when the agent's answer was noticed, now unless said. `memory_uid`, `session_uid`: what it is about, if known."""
 
     user_id = Id(allow_null=True, allow_blank=True)
-    kind = serializers.ChoiceField(FeedbackKind.choices)
+    kind = Choice(FeedbackKind.choices)
     words = Text(longest=LONGEST)
     noticed_at = Time(required=False)
     memory_uid = serializers.UUIDField(required=False, allow_null=True)
@@ -41,7 +41,7 @@ class NewFeedback(Input):
 
 
 class FeedbackQuery(UserQuery):
-    state = serializers.ChoiceField(FeedbackState.choices, required=False)
+    state = Choice(FeedbackState.choices, required=False)
 
 
 class FeedbackShape(serializers.Serializer[Any]):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, NoReturn
 
 from rest_framework import serializers
 
@@ -31,6 +31,18 @@ class Text(serializers.CharField):
 class Id(Text):
     def __init__(self, **options: Any) -> None:
         super().__init__(longest=MAX_ID_LENGTH, **options)
+
+
+class Choice(serializers.ChoiceField):
+    """One of a few words. A refusal names them."""
+
+    MOST_NAMED = 20
+
+    def fail(self, key: str, **details: Any) -> NoReturn:
+        names = [str(name) for name in self.choices]
+        if key == "invalid_choice" and len(names) <= self.MOST_NAMED:
+            raise serializers.ValidationError(f"“{str(details['input'])[:60]}” is not one of: {', '.join(names)}.", key)
+        super().fail(key, **details)
 
 
 class Number(serializers.FloatField):
@@ -123,7 +135,7 @@ class PinSeen(Input):
 class PinReview(Input):
     """`review_on`: when to look again, for `keep`; without it no day is set."""
 
-    action = serializers.ChoiceField(["keep", "unpin"])
+    action = Choice(["keep", "unpin"])
     pins = ShortList(child=PinSeen(), min_length=1, max_length=MOST_LISTED)
     reason = serializers.CharField(max_length=1_000)
     review_on = serializers.DateField(required=False, allow_null=True)
@@ -133,7 +145,7 @@ class NewHistory(Input):
     """An entry in the history of a long-term memory, which need not be there any more."""
 
     memory_uid = serializers.UUIDField()
-    action = serializers.ChoiceField(HistoryAction.choices)
+    action = Choice(HistoryAction.choices)
     user_id = Id(required=False, allow_null=True, allow_blank=True)
     before = serializers.DictField(required=False, allow_null=True)
     after = serializers.DictField(required=False, allow_null=True)
@@ -228,7 +240,7 @@ class NewWebhook(Input):
     """`containers`: of which to tell; without them, of all that there are and will be."""
 
     url = Text(longest=addresses.LONGEST)
-    events = ShortList(child=serializers.ChoiceField(Event.choices), min_length=1, max_length=len(Event.choices))
+    events = ShortList(child=Choice(Event.choices), min_length=1, max_length=len(Event.choices))
     containers = ShortList(child=Id(), required=False, min_length=1, max_length=1_000)
 
 
@@ -250,9 +262,9 @@ class ListQuery(serializers.Serializer[Any]):
 class AuditFilters(serializers.Serializer[Any]):
     """`since` and `until` are instants: entries of `since` and later, and before `until`."""
 
-    stream = serializers.ChoiceField(Stream.choices, required=False, default=Stream.GOVERNANCE)
-    action = serializers.ListField(child=serializers.ChoiceField(Action.choices), required=False, max_length=50)
-    outcome = serializers.ChoiceField(Outcome.choices, required=False)
+    stream = Choice(Stream.choices, required=False, default=Stream.GOVERNANCE)
+    action = serializers.ListField(child=Choice(Action.choices), required=False, max_length=50)
+    outcome = Choice(Outcome.choices, required=False)
     actor = Text(longest=100, required=False)
     target = Text(longest=250, required=False)
     request_id = Text(longest=64, required=False)
@@ -265,7 +277,7 @@ class AuditQuery(AuditFilters, ListQuery):
 
 
 class AuditExportQuery(AuditFilters):
-    form = serializers.ChoiceField(["ndjson", "csv"], required=False, default="ndjson")
+    form = Choice(["ndjson", "csv"], required=False, default="ndjson")
 
 
 class TwoVersions(serializers.Serializer[Any]):
@@ -278,8 +290,8 @@ class UserQuery(ListQuery):
 
 
 class PinQuery(ListQuery):
-    state = serializers.ChoiceField(["past-limit", "unreasoned", "due", "soon", "no-review"], required=False)
-    type = serializers.ChoiceField(["sessions", "long-term"], required=False)
+    state = Choice(["past-limit", "unreasoned", "due", "soon", "no-review"], required=False)
+    type = Choice(["sessions", "long-term"], required=False)
 
 
 class MemoryQuery(ListQuery):
@@ -287,8 +299,8 @@ class MemoryQuery(ListQuery):
 
     user_id = Id(required=False, allow_blank=True)
     text = Text(longest=1_000, required=False)
-    sort = serializers.ChoiceField(["score", "created", "accessed", "tokens", "hits"], required=False, default="score")
-    state = serializers.ChoiceField(["pinned", "exposed", "expired", "unread", "undated"], required=False)
+    sort = Choice(["score", "created", "accessed", "tokens", "hits"], required=False, default="score")
+    state = Choice(["pinned", "exposed", "expired", "unread", "undated"], required=False)
     strategy = Text(longest=64, required=False)
 
 

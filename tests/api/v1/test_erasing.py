@@ -131,7 +131,7 @@ def test_a_topic_becomes_the_items_that_have_its_words_now():
         ({"kind": "erase_subject", "items": [{"type": "memory", "uid": "00000000-0000-0000-0000-000000000000"}]}, "names user_id"),
         ({"kind": "erase_memory"}, "Give items"),
         ({"kind": "erase_topic"}, "Give items or topic"),
-        ({"kind": "storage_limit", "items": []}, "not a valid choice"),
+        ({"kind": "storage_limit", "items": []}, "is not one of: erase_subject"),
         ({"kind": "erase_memory", "items": []}, "at least 1"),
         ({"kind": "erase_memory", "items": [{"type": "memory", "uid": "x"}]}, "valid UUID"),
         ({"user_id": "ann", "aliases": ["x"] * 51}, "no more than 50"),

@@ -55,6 +55,7 @@ def test_a_repeated_request_reports_once(container):
         ({"user_id": "nobody"}, "user_id"),
         ({"kind": "hated"}, "kind"),
         ({"words": " "}, "words"),
+        ({"words": "\x00 \x00"}, "words"),
         ({"words": "x" * 4_001}, "words"),
         ({"noticed_at": "2999-01-01T00:00:00Z"}, "noticed_at"),
         ({"memory_uid": "00000000-0000-0000-0000-000000000001"}, "memory_uid"),
@@ -67,6 +68,13 @@ def test_what_cannot_be_recorded_is_refused_with_its_field(container, change, fi
 
     assert (status, attr) == (400, field)
     assert Feedback.objects.count() == 0
+
+
+def test_a_word_that_is_none_of_a_few_is_answered_with_them(container):
+    answer = caller_of("ana").post(ONE, {**REPORT, "kind": "hated" * 100})
+
+    assert problem(answer) == (400, "invalid_choice", "kind")
+    assert answer.json()["errors"][0]["detail"] == f"“{('hated' * 100)[:60]}” is not one of: forgot, wrong."
 
 
 def test_an_agents_usual_token_does_not_report_and_reading_needs_all_access(container):
