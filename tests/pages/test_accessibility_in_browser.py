@@ -55,15 +55,16 @@ def addresses() -> list[str]:
     return [*pages, f"/runs/{run.number}/", f"/runs/{preview.number}/", f"/runs/{preview.number}/spared/"]
 
 
-def findings(page: Page, *, part: str) -> list[str]:
-    """Return the faults inside a part of the page, and whether the page scrolls sideways."""
+def findings(page: Page, *, part: str, further: str = "") -> list[str]:
+    """Return the faults inside a part of the page, after the first look in a `further` one if given, and whether it scrolls sideways."""
     page.evaluate(Axe().axe_script)
     found = []
-    for scheme, size, options in LOOKS:
+    for number, (scheme, size, options) in enumerate(LOOKS):
         page.emulate_media(color_scheme=scheme)
         page.set_viewport_size(size)
         look = f"{scheme} {size['width']}"
-        rules = page.evaluate("([part, options]) => axe.run(part, options)", [part, {"resultTypes": ["violations"], **options}])[
+        within = further if number and further else part
+        rules = page.evaluate("([part, options]) => axe.run(part, options)", [within, {"resultTypes": ["violations"], **options}])[
             "violations"
         ]
         found += [f"{look} {rule['id']}: {node['html'][:120]}" for rule in rules for node in rule["nodes"]]
