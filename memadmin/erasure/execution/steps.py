@@ -40,6 +40,7 @@ from memadmin.jobs import lease, queue
 from memadmin.jobs.models import Job
 from memadmin.jobs.registry import JobView, Step
 from memadmin.store import configuration, locations
+from memadmin.store.durability import lose_at_worst
 from memadmin.store.locations import Act, Location
 
 EXECUTE = "erasure.execute"
@@ -154,6 +155,7 @@ def _items(request: ErasureRequest, at: At, job: JobView, now: datetime, *, acts
             batch = _batch(manifest, places[at.place], at, acts)
         at = at if batch else replace(at, place=at.place + 1, item=0, size=first_size(at.size))
     with transaction.atomic():
+        lose_at_worst()  # what was erased and where the execution is are lost together; the ledger is told of the end after both
         carried = carry_out(request, batch, actor=ACTOR, now=now)
         counts = {"items": carried.items}
         log.note(Action.ERASURE_BATCH, actor=ACTOR, target=target_of(request), at=now, reason_code=batch.location.name, counts=counts)
