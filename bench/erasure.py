@@ -199,6 +199,7 @@ def _told(raw: dict[str, float], ours: dict[str, Any]) -> str:
         [
             ["deleting / one raw DELETE by subject on every table", f"{seconds['rows'] / floor:.2f}", "at most 1.5"],
             ["verification / the same DELETE", f"{seconds['look'] / floor:.2f}", "at most 0.3"],
+            ["verification / the deleting itself", f"{seconds['look'] / seconds['rows']:.2f}", ""],
             ["MB of memory at most", ours["memory_mb"], "bounded"],
             ["rows of the person after writers wrote about them meanwhile", writers["left"], "0"],
             ["ms more for others' writes, 95th percentile", f"{writers['p95_meanwhile'] - writers['p95_before']:.0f}", "at most 250"],

@@ -9,7 +9,8 @@ import zlib
 from collections.abc import Iterator
 
 MOST = 512 * 1024 * 1024  # bytes that one value may unfold to
-_PACKED = re.compile(r"^\.?([A-Za-z0-9_+/=-]{16,})(:[A-Za-z0-9_-]+)*$")
+SHORTEST = 16  # characters of a text in which something is packed
+_PACKED = re.compile(rf"^\.?([A-Za-z0-9_+/=-]{{{SHORTEST},}})(:[A-Za-z0-9_-]+)*$")
 
 
 class TooLarge(Exception):

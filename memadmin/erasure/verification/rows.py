@@ -56,7 +56,7 @@ def long_ones(tables: Sequence[Table]) -> set[str]:
 
 def _is_long(table: Table) -> str:
     name, key, most = quoted(table.name), quoted(*table.key), _at_once(table)
-    is_long = f"EXISTS (SELECT 1 FROM {name} LIMIT 1 OFFSET {most})"
+    is_long = f"EXISTS (SELECT 1 FROM {name} ORDER BY {key} LIMIT 1 OFFSET {most})"  # by the key: else rows are read, not their index
     if not table.is_counted:
         return is_long
     first, last = (f"(SELECT {key} FROM {name} ORDER BY {key}{order} LIMIT 1)" for order in ("", " DESC"))

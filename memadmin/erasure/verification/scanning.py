@@ -13,7 +13,7 @@ from django.db import connection
 
 from memadmin.erasure.verification.keyed import columns_with, rows_with
 from memadmin.erasure.verification.needles import any_stands_in
-from memadmin.erasure.verification.packed import unfolded
+from memadmin.erasure.verification.packed import SHORTEST, unfolded
 from memadmin.erasure.verification.probes import Probes
 from memadmin.erasure.verification.rows import Hit, Key, Stretch, quoted, rows_in, rows_of
 from memadmin.erasure.verification.schema import Holds, Table
@@ -44,12 +44,14 @@ def _to_judge(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Key]:
     """Yield the key, the texts and the bytes of each row that could say an identifier; the database has gone through all of them once."""
     texts, packed = table.holding(Holds.TEXT), table.holding(Holds.BYTES)
     said = [*map(_as_text, texts), *map(quoted, packed)]
+    tests = [_contains(_said(texts), len(probes.needles))] if texts else []
+    tests += [f"{quoted(column)} IS NOT NULL" for column in packed]
     if table.is_technical:
-        return rows_in(table, stretch, said, tests=())
-    has_text = [_contains(_said(texts), len(probes.needles))] if texts else []
-    tests = [*has_text, *(f"{quoted(column)} IS NOT NULL" for column in packed)]
-    keys = rows_in(table, stretch, (), tests=[f"({' OR '.join(tests)})"], values=probes.needles if texts else ())
-    return rows_of(table, list(keys), said)
+        tests += [f"length({_as_text(column)}) >= {SHORTEST}" for column in texts]
+    could = {"tests": [f"({' OR '.join(tests)})"], "values": probes.needles if texts else ()}
+    if table.is_technical:  # most rows of such tables have something that could be packed
+        return rows_in(table, stretch, said, **could)
+    return rows_of(table, list(rows_in(table, stretch, (), **could)), said)
 
 
 def _unfolds(table: Table, value: Any, is_text: bool) -> bool:
