@@ -23,10 +23,10 @@ from memadmin.store import removal
 from memadmin.store.removal import ArchiveNote, Chosen, Removed
 from retention.victims import Reason
 
-# Large batches are no faster; small ones keep others from waiting, for their users and for the log that a commit writes out.
-AT_ONCE = 1_000
+# What is usual for one transaction; `pacing` says what share of it is taken.
+AT_ONCE = 5_000
 AT_ONCE_ON_SQLITE = 20_000  # rewrites whole pages of every index with each transaction
-COPIED = 1_000  # into the archive, at once
+COPIED = 2_000  # what goes into the archive takes longer
 SESSIONS = 500  # each takes its messages along
 
 
@@ -56,20 +56,21 @@ class Batch:
         return self.done >= self.planned
 
 
-def enforce_batch(number: int, *, now: datetime, size: int | None = None, wait: bool = True) -> Batch:
+def enforce_batch(number: int, *, now: datetime, size: int | None = None, share: float = 1.0, wait: bool = True) -> Batch:
     """Evict the next batch of a running run, all of one type. Several workers may do so at once: each takes a range of its own.
 
+    It is of `size` victims, or of that share of what is usual for their type.
     With `wait` False it does nothing where others hold all ranges. Raises WrongState, also when the run was called off during the
     batch, which then has not been; and Stopped when retention was switched off or the policy replaced since the start.
     """
     run = Run.objects.get(pk=number)
     must_run(run)
     ranges.divide(run)  # not within the batch, which locks users before it locks the run
-    return _batch(number, now=now, size=size, wait=wait)
+    return _batch(number, now=now, size=size, share=share, wait=wait)
 
 
 @transaction.atomic
-def _batch(number: int, *, now: datetime, size: int | None, wait: bool) -> Batch:
+def _batch(number: int, *, now: datetime, size: int | None, share: float, wait: bool) -> Batch:
     run = Run.objects.select_related("container").get(pk=number)
     must_run(run)
     may_go_on(run)
@@ -80,7 +81,7 @@ def _batch(number: int, *, now: datetime, size: int | None, wait: bool) -> Batch
     kind = ItemKind(part.item_kind)
     if kind is ItemKind.WORKING and planning.terms_have_changed(run):
         raise Stopped(Warned("terms_changed", "The rules for working memories have changed since the preview."))
-    stretch = Stretch(run, kind, behind=part.cursor, last=min(part.cursor + (size or batch_size(run, kind)), part.last))
+    stretch = Stretch(run, kind, behind=part.cursor, last=min(part.cursor + (size or int(share * batch_size(run, kind))), part.last))
     removed, kept = _remove(stretch, archive=archive_note(run, now=now))
     RunRange.objects.filter(pk=part.pk).update(cursor=stretch.last)
     count(run, kind, removed, kept=kept)
@@ -101,7 +102,7 @@ def may_go_on(run: Run) -> None:
 
 
 def batch_size(run: Run, kind: ItemKind) -> int:
-    """Return how many victims of a type one transaction takes."""
+    """Return how many victims of a type one transaction usually takes."""
     if kind is ItemKind.SESSION:
         return SESSIONS
     copied = kind is ItemKind.LONG_TERM and run.container.archive_days is not None

@@ -1,25 +1,50 @@
-"""Batches of a run with a rest behind each, in which others' writes find the log and the disk free."""
+"""How much of a run is done at once: what takes a little time, so that others' writes hardly wait for it, however large the store is."""
 
 from __future__ import annotations
 
 import time
+from dataclasses import dataclass
 from datetime import datetime
 
 from django.db import connection
 
 from memadmin.lifecycle.enforcement import Batch, enforce_batch
 
-REST = 1 / 4  # of what the batch took
-LONGEST = 1.0  # seconds
+SHORT, LONG = 0.03, 0.08  # seconds that a batch may take before the next is larger, or smaller
+LEAST, MOST = 1 / 8, 2.0  # of the usual size
+
+
+@dataclass
+class Pace:
+    """What share of the usual size the batches of one run have by now."""
+
+    run: int | None = None
+    share: float = 1.0
+
+    def of(self, run: int) -> float:
+        if run != self.run:
+            self.run, self.share = run, 1.0
+        return self.share
+
+    def learn(self, seconds: float) -> None:
+        if seconds > LONG:
+            self.share = max(LEAST, self.share / 2)
+        elif seconds < SHORT:
+            self.share = min(MOST, self.share * 2)
+
+
+_pace = Pace()  # of this process, which carries out one run at a time
 
 
 def paced_batch(number: int, *, now: datetime, wait: bool = True) -> Batch:
-    """Evict the next batch as `enforce_batch` does, then rest.
+    """Evict the next batch as `enforce_batch` does, of a size that the time of those before it says.
 
-    Not on SQLite: who writes there waits for the batch itself, which is over all the sooner.
+    On SQLite batches keep their size: the costs there are those of a transaction, not of its rows.
     """
+    if connection.vendor != "postgresql":
+        return enforce_batch(number, now=now, wait=wait)
     begun = time.monotonic()
-    batch = enforce_batch(number, now=now, wait=wait)
-    if connection.vendor == "postgresql" and not batch.is_last:
-        time.sleep(min(REST * (time.monotonic() - begun), LONGEST))
+    batch = enforce_batch(number, now=now, share=_pace.of(number), wait=wait)
+    if batch.removed or batch.kept:
+        _pace.learn(time.monotonic() - begun)
     return batch

@@ -178,7 +178,7 @@ def test_a_run_that_was_called_off_meanwhile_is_at_its_end(monkeypatch):
         Run.objects.filter(pk=run.pk).update(state=RunState.CANCELLED)
         raise WrongState
 
-    monkeypatch.setattr(stepping, "enforce_batch", called_off)
+    monkeypatch.setattr(stepping, "paced_batch", called_off)
 
     assert advance(run, actor=ACTOR, now=NOON)
 

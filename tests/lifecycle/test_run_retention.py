@@ -150,14 +150,14 @@ def test_a_run_that_fails_makes_the_command_fail_and_leaves_the_others_alone(mon
     broken, sound = governed(KEEP_THREE, "broken"), governed(KEEP_THREE, "sound")
     fill(broken, 5)
     fill(sound, 5)
-    batch = stepping.enforce_batch
+    batch = stepping.paced_batch
 
     def failing(number, **named):
         if Run.objects.get(pk=number).container == broken:
             raise ZeroDivisionError
         return batch(number, **named)
 
-    monkeypatch.setattr(stepping, "enforce_batch", failing)
+    monkeypatch.setattr(stepping, "paced_batch", failing)
 
     with pytest.raises(CommandError, match=r"stopped with an error \(ZeroDivisionError\)"):
         run_retention("--commit")

@@ -20,7 +20,7 @@ def slow_down() -> None:
         return batch(*args, **named)
 
     enforcement.count = slow_count
-    stepping.enforce_batch = slow_batch
+    stepping.paced_batch = slow_batch
 
 
 slow_down()
