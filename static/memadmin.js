@@ -242,6 +242,23 @@
     if (!none.checked) number.focus();
   });
 
+  // A choice that depends on another one offers what fits it; what was chosen and does not fit gives way to what is usual.
+  function narrow(choice) {
+    const by = document.getElementById(choice.dataset.narrowedBy);
+    if (!by) return;
+    const fits = (option, list) => (option.dataset[list] || "").split(" ").includes(by.value);
+    const options = Array.from(choice.options).filter((option) => option.value);
+    options.forEach((option) => { option.hidden = option.disabled = !fits(option, "for"); });
+    choice.querySelectorAll("optgroup").forEach((group) => { group.hidden = !find("option:not([disabled])", group); });
+    if (choice.value && !choice.selectedOptions[0].disabled) return;
+    const usual = options.find((option) => fits(option, "usual"));
+    choice.value = usual ? usual.value : "";
+  }
+  const narrowAll = () => document.querySelectorAll("[data-narrowed-by]").forEach(narrow);
+  document.addEventListener("change", narrowAll);
+  document.addEventListener("htmx:load", narrowAll);
+  window.addEventListener("pageshow", narrowAll);
+
   // One tick for all of a page.
   document.addEventListener("change", (event) => {
     const all = event.target.closest("[data-check-all]");

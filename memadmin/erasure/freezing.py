@@ -17,7 +17,15 @@ from memadmin.store.models import Authority, Hold, HoldKind, Subject
 
 REVIEW_AFTER = timedelta(days=90)
 FREEZABLE = frozenset({Kind.SUBJECT, Kind.RECTIFY})
-AUTHORITY_OF = {Ground.UNLAWFUL: Authority.UNLAWFUL_BUT_KEPT, Ground.OBJECTION: Authority.OBJECTION_PENDING}
+AUTHORITY_OF = {
+    Ground.ACCURACY_CONTESTED: Authority.ACCURACY_CONTESTED,
+    Ground.UNLAWFUL_BUT_KEPT: Authority.UNLAWFUL_BUT_KEPT,
+    Ground.NEEDED_FOR_CLAIMS: Authority.LEGAL_CLAIM,
+    Ground.OBJECTION_PENDING: Authority.OBJECTION_PENDING,
+    # requests to restrict from before they had grounds of their own
+    Ground.UNLAWFUL: Authority.UNLAWFUL_BUT_KEPT,
+    Ground.OBJECTION: Authority.OBJECTION_PENDING,
+}
 
 
 def freeze(request: ErasureRequest, *, actor: str, now: datetime) -> int:

@@ -14,7 +14,7 @@ from django.db.models import Max, QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.erasure import deadlines, freezing
+from memadmin.erasure import deadlines, freezing, grounds
 from memadmin.erasure.look_alikes import Candidate
 from memadmin.erasure.models import (
     Channel,
@@ -120,7 +120,7 @@ class Opening:
 def open_request(opening: Opening, *, actor: str, now: datetime) -> ErasureRequest:
     """Store a request and return it; the one that came with the same key before, where that asked for the same.
 
-    Raises NobodyMeant, NotForThisKind, TooMany, KeyReused, BadReceipt.
+    Raises NobodyMeant, NotForThisKind, WrongGround, TooMany, KeyReused, BadReceipt.
     """
     _check(opening)
     key = hashlib.sha256(opening.key.encode()).hexdigest() if opening.key else None
@@ -199,6 +199,8 @@ def _check(opening: Opening) -> None:
             raise NobodyMeant("Say what this is about: no such item is in the store.")
         if opening.ticked or opening.unknown:
             raise NotForThisKind(f"To {opening.kind.label}, name items, not users.")
+    if opening.follows is None:  # one that follows another has the ground of that
+        grounds.check(opening.kind, opening.ground)
     if opening.freeze and opening.kind not in freezing.FREEZABLE:
         raise NotForThisKind(
             f"To {opening.kind.label}, nothing is restricted on receipt: that is for erasing or correcting a person's data."

@@ -14,7 +14,7 @@ from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers
-from memadmin.erasure import approving, intake, naming
+from memadmin.erasure import approving, grounds, intake, naming
 from memadmin.erasure.approving import Word
 from memadmin.erasure.intake import Opening
 from memadmin.erasure.look_alikes import candidates, says_whom
@@ -37,7 +37,7 @@ def add_verbs(verbs: Any) -> None:
     opening.add_argument("--container", nargs="+", metavar="NAME", help="only in these containers; without it in all that you see")
     opening.add_argument("--kind", choices=KINDS, help="without it: erase_subject for --user, erase_topic for the others")
     opening.add_argument("--freeze", action="store_true", help="restrict the user until the request has ended")
-    opening.add_argument("--ground", choices=Ground.values, default=Ground.CONSENT_WITHDRAWN.value)
+    opening.add_argument("--ground", choices=Ground.values, help="one of the right that is used; without it the usual one of the kind")
     opening.add_argument("--profile", choices=Profile.values, default=Profile.GDPR.value, help="whose deadlines count")
     opening.add_argument("--key", default="", help="the same key twice is one request")
     shown = verbs.add_parser("show", help="say how far a request is, or list those that are open; names nobody")
@@ -59,10 +59,11 @@ def add_who(verb: Any) -> None:
 
 def open_request(options: dict[str, Any]) -> dict[str, Any]:
     person = person_of(options, Right.ERASURE_INTAKE)
+    kind = Kind(options["kind"] or (Kind.TOPIC if options["user"] is None else Kind.SUBJECT))
     try:
         opening = Opening(
-            kind=Kind(options["kind"] or (Kind.TOPIC if options["user"] is None else Kind.SUBJECT)),
-            ground=Ground(options["ground"]),
+            kind=kind,
+            ground=grounds.given_or_usual(kind, options["ground"]),
             profile=Profile(options["profile"]),
             channel=Channel.COMMAND,
             freeze=options["freeze"],

@@ -6,8 +6,8 @@ from django.test import Client
 from django.urls import reverse
 
 from memadmin.access.roles import Role
-from memadmin.erasure import discovery
-from memadmin.erasure.models import ErasureRequest, Manifest
+from memadmin.erasure import discovery, grounds
+from memadmin.erasure.models import ErasureRequest, Ground, Kind, Manifest
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.store.models import LongTermMemory
@@ -27,7 +27,8 @@ def signed_in(login: str, *roles: Role) -> Client:
 
 def taken_in(browser: Client, user_id: str = "ann", **details: str) -> ErasureRequest:
     subject = subject_of(LongTermMemory.objects.first().container, user_id)  # type: ignore[union-attr]
-    body = {**DETAILS, "user_id": user_id, "shown": str(subject.uid), "tick": str(subject.uid), **details}
+    ground = grounds.usual_for(Kind(details.get("kind", Kind.SUBJECT))) or Ground.OTHER
+    body = {**DETAILS, "ground": ground.value, "user_id": user_id, "shown": str(subject.uid), "tick": str(subject.uid), **details}
     assert browser.post(reverse("pages:erasure-open"), body).status_code == 302
     return ErasureRequest.objects.latest("number")
 

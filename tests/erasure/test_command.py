@@ -46,6 +46,21 @@ def test_a_request_is_taken_in_shown_and_approved_by_another_person(shell: Any):
     assert done["state"] == Status.APPROVED
 
 
+def test_a_shell_takes_the_usual_ground_of_a_kind_and_asks_for_that_of_a_restriction(shell: Any):
+    store(make_container(), a_memory())
+    officer()
+    ann = ("open", "--user", "ann", "--as", "cora", "--password-stdin", "--kind")
+
+    with pytest.raises(CommandError, match="18_1_a, accuracy contested"):
+        shell(*ann, "restrict")
+    with pytest.raises(CommandError, match="no ground to give access"):
+        shell(*ann, "access", "--ground", "17_1_b")
+    shell(*ann, "access")
+    shell(*ann, "restrict", "--ground", "18_1_d")
+
+    assert list(ErasureRequest.objects.order_by("number").values_list("kind", "ground")) == [("access", "15"), ("restrict", "18_1_d")]
+
+
 def test_a_wrong_password_and_a_wildcard_are_refused(shell: Any):
     make_container()
     officer()

@@ -7,7 +7,7 @@ from memadmin.audit.models import AuditEntry
 from memadmin.erasure import freezing, workflow
 from memadmin.erasure.execution import steps
 from memadmin.erasure.intake import NotForThisKind
-from memadmin.erasure.models import Ground, Kind, Status
+from memadmin.erasure.models import ErasureRequest, Ground, Kind, Status
 from memadmin.erasure.workflow import NotSoEnded
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
@@ -58,7 +58,15 @@ class TestAskedFor:
             "erasure.answered",
         }
 
-    @pytest.mark.parametrize(("ground", "authority"), [(Ground.UNLAWFUL, "unlawful_but_kept"), (Ground.OBJECTION, "objection_pending")])
+    @pytest.mark.parametrize(
+        ("ground", "authority"),
+        [
+            (Ground.ACCURACY_CONTESTED, "accuracy_contested"),
+            (Ground.UNLAWFUL_BUT_KEPT, "unlawful_but_kept"),
+            (Ground.NEEDED_FOR_CLAIMS, "legal_claim"),
+            (Ground.OBJECTION_PENDING, "objection_pending"),
+        ],
+    )
     def test_its_authority_follows_from_the_ground(self, container, ground, authority):
         request = opened(kind=Kind.RESTRICT, ground=ground, others=[])
         discovered(request)
@@ -66,6 +74,16 @@ class TestAskedFor:
         answered(request)
 
         assert Hold.objects.get().authority == authority
+
+    def test_one_from_before_restriction_had_grounds_of_its_own_is_followed_too(self, container):
+        request = opened(kind=Kind.RESTRICT, others=[])
+        ErasureRequest.objects.filter(pk=request.pk).update(ground=Ground.UNLAWFUL)
+        request.refresh_from_db()
+        discovered(request)
+
+        answered(request)
+
+        assert Hold.objects.get().authority == Authority.UNLAWFUL_BUT_KEPT
 
     def test_it_is_lifted_only_after_the_person_was_told(self, container):
         request = opened(kind=Kind.RESTRICT, others=[])

@@ -7,7 +7,7 @@ from typing import Any
 from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
-from memadmin.erasure import approving, deciding, discovery, intake
+from memadmin.erasure import approving, deciding, discovery, grounds, intake
 from memadmin.erasure.approving import Word
 from memadmin.erasure.intake import Opening, Thing
 from memadmin.erasure.look_alikes import candidates
@@ -30,7 +30,7 @@ def opened(user_id: str = "ann", *, containers: Iterable[Container] | None = Non
     found = candidates(user_id, wanted)
     given = {
         "kind": Kind.SUBJECT,
-        "ground": Ground.CONSENT_WITHDRAWN,
+        "ground": grounds.usual_for(details.get("kind", Kind.SUBJECT)) or Ground.OTHER,
         "channel": Channel.PAGE,
         "identity": IdentityLevel.TOKEN,
         "ticked": [each for each in found if each.origin == Origin.GIVEN],
@@ -45,7 +45,8 @@ def opened_for(*rows: Any, kind: Kind = Kind.MEMORY, now: datetime = NOON, **det
     """Take in a request for single rows of the store."""
     types = {"Session": ItemType.SESSION, "WorkingMemory": ItemType.WORKING, "LongTermMemory": ItemType.LONG_TERM}
     things = [Thing(types[type(row).__name__], row.uid, row.container_id, row.subject_id) for row in rows]
-    opening = Opening(kind=kind, ground=Ground.OTHER, channel=Channel.PAGE, identity=IdentityLevel.TOKEN, things=things, **details)
+    given = {"ground": Ground.OTHER, "identity": IdentityLevel.TOKEN, **details}
+    opening = Opening(kind=kind, channel=Channel.PAGE, things=things, **given)
     return intake.open_request(opening, actor=actor_of(officer()), now=now)
 
 

@@ -17,7 +17,7 @@ from memadmin.api.v1.base import ApiView, check_all_access, principal_of, valid
 from memadmin.api.v1.idempotency import Done, answer_once
 from memadmin.api.v1.inputs import Choice, Id, Input, ShortList, Text
 from memadmin.api.v1.problems import Unprocessable
-from memadmin.erasure import intake, naming
+from memadmin.erasure import grounds, intake, naming
 from memadmin.erasure.intake import Opening, Thing
 from memadmin.erasure.look_alikes import candidates, says_whom
 from memadmin.erasure.models import Channel, ErasureRequest, Ground, IdentityLevel, Kind, Origin, Profile
@@ -47,14 +47,15 @@ class NewErasureRequest(Input):
     """About a person `user_id`, compared whole in all containers of the token; about single things `items`, by uid, or a `topic`.
 
     `vouched`: the application has identified the person itself. `freeze`: restrict the users until the request has ended. `aliases`: names
-    to look for in other people's items. `received_on`: the day on which the person asked, where that was earlier.
+    to look for in other people's items. `received_on`: the day on which the person asked, where that was earlier. `ground`: one of the
+    right that is used; without it `17_1_b` to erase, `16_inaccurate` to correct, `15` to have access. A request to restrict has to say it.
     """
 
     kind = Choice(KINDS, default=Kind.SUBJECT.value)
     user_id = Id(required=False)
     items = ShortList(child=NamedItem(), required=False, min_length=1, max_length=intake.MOST_ITEMS)
     topic = Topic(required=False)
-    ground = Choice(Ground.choices, default=Ground.CONSENT_WITHDRAWN.value)
+    ground = Choice([(ground.value, grounds.words(ground)) for ground in Ground], required=False)
     profile = Choice(Profile.choices, default=Profile.GDPR.value)
     vouched = serializers.BooleanField(default=False)
     freeze = serializers.BooleanField(default=False)
@@ -70,6 +71,10 @@ class NewErasureRequest(Input):
             raise serializers.ValidationError(
                 {wanted[0]: [f"Give {' or '.join(wanted)}: a request to {Kind(given['kind']).label} needs it."]}
             )
+        try:
+            given["ground"] = grounds.given_or_usual(Kind(given["kind"]), given.get("ground"))
+        except grounds.WrongGround as wrong:
+            raise serializers.ValidationError({"ground": [str(wrong)]}) from None
         return given
 
 
@@ -79,6 +84,7 @@ class ErasureRequestShape(serializers.Serializer[Any]):
     number = serializers.IntegerField()
     uid = serializers.UUIDField()
     kind = serializers.CharField()
+    ground = serializers.CharField()
     state = serializers.CharField()
     due_on = serializers.DateField()
     verified = serializers.BooleanField()
@@ -133,6 +139,7 @@ def shown(found: ErasureRequest) -> dict[str, Any]:
         "number": found.number,
         "uid": str(found.uid),
         "kind": found.kind,
+        "ground": found.ground,
         "state": found.state,
         "due_on": found.due_on.isoformat(),
         "verified": found.identity_level is not None,
@@ -147,7 +154,7 @@ def _opening(principal: Principal, given: dict[str, Any]) -> Opening:
     named = _people(principal, given["user_id"]) if "user_id" in given else {"things": _things(principal, given)}
     return Opening(
         kind=Kind(given["kind"]),
-        ground=Ground(given["ground"]),
+        ground=given["ground"],
         profile=Profile(given["profile"]),
         channel=Channel.API,
         identity=IdentityLevel.APPLICATION if given["vouched"] else None,

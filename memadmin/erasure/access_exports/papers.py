@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from memadmin.erasure import grounds
 from memadmin.erasure.access_exports.left_out import NOTES
 from memadmin.erasure.access_exports.records import Record, plain
-from memadmin.erasure.models import ErasureRequest, NoteKind, RequestNote
+from memadmin.erasure.models import ErasureRequest, Ground, NoteKind, RequestNote
 from memadmin.erasure.querysets import RequestQuerySet
 
 PLACE, NOTES_PLACE = "erasure.requests", "erasure.notes"
@@ -39,7 +40,7 @@ def _record(request: ErasureRequest, letters: list[str]) -> Record:
         "uid": str(request.uid),
         "number": request.number,
         "kind": request.get_kind_display(),
-        "ground": request.get_ground_display(),
+        "ground": grounds.words(Ground(request.ground)),
         "state": request.get_state_display(),
         "received_at": plain(request.received_at),
         "due_on": plain(request.due_on),

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from memadmin.erasure import grounds
 from memadmin.erasure.deciding import ALL_CODES
 from memadmin.erasure.manifests import HELD
 from memadmin.erasure.models import Ground, Kind, NoticeState
@@ -18,7 +19,7 @@ _REACHED = {
     "L4": "gone, and the backups from before have ended",
 }
 _KINDS: dict[str, str] = {kind.value: str(kind.label) for kind in Kind}
-_GROUNDS: dict[str, str] = {ground.value: str(ground.label) for ground in Ground}
+_GROUNDS: dict[str, str] = {ground.value: grounds.words(ground) for ground in Ground}
 _STATES: dict[str, str] = {state.value: str(state.label) for state in NoticeState}
 _ANSWERS = {
     "found": "held something",

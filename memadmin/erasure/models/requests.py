@@ -37,7 +37,11 @@ class Kind(models.TextChoices):
 
 
 class Ground(models.TextChoices):
-    """Why erasure may be asked for. Source: GDPR article 17(1), letters (a) to (f)."""
+    """Why it may be asked for: GDPR articles 15, 16, 17(1)(a) to (f) and 18(1)(a) to (d). `grounds` says which go with which kind."""
+
+    ACCESS = "15", "to know what is stored about them"
+    INACCURATE = "16_inaccurate", "what is stored is inaccurate"
+    INCOMPLETE = "16_incomplete", "what is stored is incomplete"
 
     NOT_NEEDED = "17_1_a", "no longer needed for its purpose"
     CONSENT_WITHDRAWN = "17_1_b", "consent withdrawn"
@@ -45,6 +49,10 @@ class Ground(models.TextChoices):
     UNLAWFUL = "17_1_d", "processed unlawfully"
     LEGAL_DUTY = "17_1_e", "a legal duty to erase"
     CHILD = "17_1_f", "collected from a child"
+    ACCURACY_CONTESTED = "18_1_a", "accuracy contested, while it is being checked"
+    UNLAWFUL_BUT_KEPT = "18_1_b", "processed unlawfully, and to be restricted in place of erased"
+    NEEDED_FOR_CLAIMS = "18_1_c", "no longer needed here, but needed by the person for legal claims"
+    OBJECTION_PENDING = "18_1_d", "objection to the processing, while it is being weighed"
     STORAGE_LIMIT = "5_1_e", "kept longer than the container allows"
     OTHER = "other", "another right of the person"
 

@@ -16,12 +16,12 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Stream
-from memadmin.erasure import answered, deciding, discovery, manifests, workflow
+from memadmin.erasure import answered, deciding, discovery, grounds, manifests, workflow
 from memadmin.erasure.approving import NotFresh, SamePerson
 from memadmin.erasure.certificates.issuing import TooLate
 from memadmin.erasure.execution.resuming import Stopped
 from memadmin.erasure.intake import target_of, today
-from memadmin.erasure.models import Approval, ErasureRequest, IdentityLevel, Kind, Manifest, Status
+from memadmin.erasure.models import Approval, ErasureRequest, Ground, IdentityLevel, Kind, Manifest, Status
 from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
 from memadmin.erasure.visibility import get_request, visible_requests
@@ -63,6 +63,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "found": found,
         "kind": Kind(found.kind),
         "clock": clock_of(found, today(timezone.now())),
+        "ground": grounds.words(Ground(found.ground)),
         "subjects": _subjects(found),
         "bonds": bonds,
         "refusals": refused_by(found),

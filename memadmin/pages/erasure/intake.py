@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST, require_safe
 from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.visibility import visible_containers, visible_subjects
-from memadmin.erasure import intake, look_alikes, naming
+from memadmin.erasure import grounds, intake, look_alikes, naming
 from memadmin.erasure.intake import Opening
 from memadmin.erasure.look_alikes import Candidate, candidates
 from memadmin.erasure.models import Channel, Ground, IdentityLevel, Kind, Origin, Profile
@@ -30,7 +30,6 @@ from memadmin.store.text import clean
 
 PEOPLE = [(kind.value, capfirst(kind.label)) for kind in Kind if kind.is_about_people]
 ITEMS = [(kind.value, capfirst(kind.label)) for kind in (Kind.SESSION, Kind.MESSAGE, Kind.MEMORY, Kind.TOPIC)]
-GROUNDS = [(ground.value, capfirst(ground.label)) for ground in Ground]
 ITEM_KINDS = {ItemType.SESSION.value: Kind.SESSION, ItemType.WORKING.value: Kind.MESSAGE, ItemType.LONG_TERM.value: Kind.MEMORY}
 MOST_SHOWN = 500  # items that are ticked one by one
 NOT_VERIFIED = ("", "Not verified yet")
@@ -55,7 +54,30 @@ class FindForm(forms.Form):
 
 class IntakeForm(forms.Form):
     kind = forms.ChoiceField(choices=PEOPLE)
-    ground = forms.ChoiceField(choices=GROUNDS, initial=Ground.CONSENT_WITHDRAWN)
+    ground = forms.ChoiceField(
+        choices=_ground_choices, initial=Ground.CONSENT_WITHDRAWN, widget=GroundSelect(attrs={"data-narrowed-by": "id_kind"})
+    )
+class GroundSelect(forms.Select):
+    """Its options say for which kinds they are, so that a script can leave the others out. Without a script the right stands above them."""
+
+    def create_option(self, name: str, value: Any, *given: Any, **details: Any) -> dict[str, Any]:
+        option: dict[str, Any] = super().create_option(name, value, *given, **details)
+        if value:
+            kinds = [kind for kind, fitting in grounds.GROUNDS_OF.items() if value in fitting]
+            option["attrs"]["data-for"] = " ".join(kinds)
+            option["attrs"]["data-usual"] = " ".join(kind for kind in kinds if grounds.usual_for(kind) == value)
+        return option
+
+
+def _ground_choices() -> list[Any]:
+    """Return the grounds by right; the one that all rights share comes last, and once."""
+    rights = [
+        (right, [(each.value, capfirst(grounds.words(each))) for each in grounds.GROUNDS_OF[kinds[0]] if each != Ground.OTHER])
+        for right, kinds in grounds.RIGHTS.items()
+    ]
+    return [("", "Choose…"), *rights, (Ground.OTHER.value, capfirst(Ground.OTHER.label))]
+
+
     profile = forms.ChoiceField(choices=Profile.choices, label="Law")
     received_on = forms.DateField(required=False, label="Received on", widget=DATE, help_text="Empty: today. The time runs from this day.")
     identity = forms.TypedChoiceField(
@@ -91,6 +113,14 @@ class IntakeForm(forms.Form):
     def clean_aliases(self) -> tuple[str, ...]:
         lines = [clean(line).strip() for line in self.cleaned_data["aliases"].splitlines()]
         if any(len(line) > MAX_ID_LENGTH for line in lines):
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = self.cleaned_data
+        if "kind" in data and "ground" in data:
+            kind, ground = Kind(data["kind"]), Ground(data["ground"])
+            if ground not in grounds.GROUNDS_OF[kind]:
+                self.add_error("ground", f"This is no ground to {kind.label}. Choose one under “{grounds.right_of(kind)}”.")
+        return data
+
             raise forms.ValidationError(TOO_LONG)
         return tuple(dict.fromkeys(line for line in lines if line))
 
