@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -16,6 +16,7 @@ from memadmin.lifecycle.drift import drift_of
 from memadmin.lifecycle.models import Run, RunState
 from memadmin.lifecycle.starting import CannotStart, may_start
 from memadmin.lifecycle.states import WrongState
+from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem
 from memadmin.pages.runs import consequence, get_run, sentences_on
@@ -29,7 +30,7 @@ def run_approve(request: PersonRequest, number: int) -> HttpResponse:
     """Ask once more, with fresh numbers; then let the run go."""
     run, actor, now = get_run(request, number), actor_of(request.user), timezone.now()
     try:
-        if request.POST.get("sure") != "yes" and run.state == RunState.WAITING:
+        if not is_sure(request) and run.state == RunState.WAITING:
             approval.may_decide(run, actor)
             may_start(run, now=now)
             return _confirm(request, run, now=now)
@@ -75,7 +76,7 @@ def _confirm(request: PersonRequest, run: Run, *, now: datetime) -> HttpResponse
         "totals_heading": "What it names",
         "keeps_heading": "Before you decide",
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": f"Approve run {run.number} as its second person"})
+    return ask(request, confirm, heading=f"Approve run {run.number} as its second person")
 
 
 def _ask_why(request: PersonRequest, run: Run, *, error: str = "") -> HttpResponse:
@@ -89,5 +90,4 @@ def _ask_why(request: PersonRequest, run: Run, *, error: str = "") -> HttpRespon
         "cancel": reverse("pages:run-detail", args=[run.number]),
         "hidden": {},
     }
-    context = {"confirm": confirm, "heading": f"Refuse run {run.number}"}
-    return render(request, "components/confirm.html", context, status=422 if error else 200)
+    return ask(request, confirm, heading=f"Refuse run {run.number}", status=422 if error else 200)

@@ -8,7 +8,7 @@ from typing import Any
 from django import forms
 from django.db import transaction
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -19,6 +19,7 @@ from memadmin.access.visibility import visible_containers
 from memadmin.lifecycle import planning, second_person
 from memadmin.lifecycle.nightly import may_evict
 from memadmin.pages import wording
+from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import address_without_token
 from memadmin.pages.htmx import PersonRequest, notice, render_page
@@ -96,7 +97,7 @@ def default_policy_change(request: PersonRequest) -> HttpResponse:
     form, actor, now = DefaultsForm(request.POST), actor_of(request.user), timezone.now()
     if not form.is_valid():
         return _page(request, form, status=422)
-    if request.POST.get("sure") != "yes" and may_evict() and (rows := [row for row in _stamped(request, form.values)[0] if row["items"]]):
+    if not is_sure(request) and may_evict() and (rows := [row for row in _stamped(request, form.values)[0] if row["items"]]):
         return _ask(request, form, rows)
     with transaction.atomic():
         standing = configuration.values()
@@ -149,7 +150,7 @@ def _ask(request: PersonRequest, form: DefaultsForm, rows: list[dict[str, Any]])
         "hidden": {**{name: value for name, value in form.data.items() if name in form.fields}, "sure": "yes"},
         "danger": True,
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Change the defaults"})
+    return ask(request, confirm, heading="Change the defaults")
 
 
 def _told(row: Mapping[str, Any]) -> str:

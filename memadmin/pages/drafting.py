@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django import forms
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -20,6 +20,7 @@ from memadmin.lifecycle import planning, second_person
 from memadmin.lifecycle.models import Trigger
 from memadmin.pages import wording
 from memadmin.pages.clashes import with_draft
+from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.copying import to_know
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import uids_in
@@ -112,7 +113,7 @@ def policy_version_schedule(request: PersonRequest, uid: UUID, number: int) -> H
     at, now = form.cleaned_data["at"], timezone.now()
     number_in_force = int(base) if base.isdecimal() and len(base) < 10 else None
     try:
-        if request.POST.get("sure") != "yes":
+        if not is_sure(request):
             if not now < at <= now + drafts.FURTHEST:
                 raise drafts.BadTime("A policy comes into force at a time that is still to come, within a year.")
             return _ask_for_time(request, container, version, policy, at=at)
@@ -211,4 +212,4 @@ def _ask_for_time(
         "hidden": {"at": f"{at:%Y-%m-%dT%H:%M}", "base": base or "", "digest": version.digest, "sure": "yes"},
         "danger": True,
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": f"Publish version {version.number} at a time"})
+    return ask(request, confirm, heading=f"Publish version {version.number} at a time")

@@ -9,7 +9,7 @@ from uuid import UUID
 from django.db.models import BigIntegerField, F
 from django.db.models.functions import Cast
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -22,6 +22,7 @@ from memadmin.lifecycle import housekeeping, lost, planning
 from memadmin.lifecycle.lost import Group, Outlook
 from memadmin.lifecycle.second_person import foresee
 from memadmin.lifecycle.totals import Totals
+from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
@@ -82,7 +83,7 @@ def working_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 def working_agree(request: PersonRequest, uid: UUID) -> HttpResponse:
     """Ask first, with the numbers; then let runs delete what names nobody, or keep it from now on."""
     container, agreed = get_container(request.user, uid), request.POST.get("agreed") == "yes"
-    if agreed and request.POST.get("sure") != "yes":
+    if agreed and not is_sure(request):
         return _confirm(request, container, now=timezone.now())
     try:
         let_unattributed_go(container, agreed=agreed, actor=actor_of(request.user), now=timezone.now())
@@ -133,7 +134,7 @@ def _confirm(request: PersonRequest, container: Container, *, now: datetime) -> 
         "hidden": {"agreed": "yes", "sure": "yes"},
         "danger": True,
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": f"Delete what names nobody in {container.name}"})
+    return ask(request, confirm, heading=f"Delete what names nobody in {container.name}")
 
 
 def _if_agreed(container: Container, *, now: datetime) -> Totals:

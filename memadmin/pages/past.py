@@ -18,6 +18,7 @@ from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_archive, visible_memories, visible_sessions
 from memadmin.lifecycle import comeback, restoring
 from memadmin.pages import restores
+from memadmin.pages.confirming import is_sure
 from memadmin.pages.copies import copies_of
 from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
@@ -89,7 +90,7 @@ def archived_restore(request: PersonRequest, uid: UUID) -> HttpResponse:
         problem(request, "Its last day in the archive has passed: it cannot be restored any more.")
         return redirect(address)
     one = Archived.objects.filter(pk=copy.pk)
-    if request.POST.get("sure") != "yes" and comeback.look_ahead(one, now=now).warns:
+    if not is_sure(request) and comeback.look_ahead(one, now=now).warns:
         return restores.ask(request, one, hidden={}, cancel=address, now=now)
     restores.say(request, restoring.restore_item(copy, actor=actor_of(request.user), now=now))
     return redirect(address)

@@ -18,6 +18,8 @@ from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
 from memadmin.access.visibility import visible_containers
+from memadmin.pages.confirming import ask, is_sure
+from memadmin.pages.container_names import names_told_apart
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.store.models import Container
@@ -143,9 +145,9 @@ def _sure(request: PersonRequest, uid: UUID, act: Callable[[Person], HttpRespons
     """Ask first; then act, or say why not."""
     person = get_object_or_404(Person, uid=uid)
     page = reverse("pages:person-detail", args=[uid])
-    if request.POST.get("sure") != "yes":
+    if not is_sure(request):
         confirm = {"action": request.path, "verb": verb, "consequence": says.format(person), "cancel": page, "hidden": {"sure": "yes"}}
-        return render(request, "components/confirm.html", {"confirm": confirm | {"danger": True}, "heading": verb})
+        return ask(request, confirm | {"danger": True}, heading=verb)
     try:
         return act(person)
     except REFUSALS as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from django import forms
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST
 from memadmin.access.actors import actor_of
 from memadmin.access.visibility import visible_pins
 from memadmin.lifecycle import pinned
+from memadmin.pages.confirming import ask_with, is_sure
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import PinForm
 from memadmin.pages.htmx import PersonRequest, notice, problem
@@ -66,8 +67,8 @@ class ReviewForm(PinForm):
 @may("memory.pin")
 def pin_review(request: PersonRequest) -> HttpResponse:
     """Ask first, with the numbers; then act on each pin that is still as it was when it was ticked."""
-    action, sure = request.POST.get("action", ""), request.POST.get("sure") == "yes"
-    ticked = Ticked.read(request.POST.get("pins", "").split(",")) if sure else _ticked(request)
+    action, sure = request.POST.get("action", ""), is_sure(request)
+    ticked = Ticked.read(request.POST.get("pins", "").split(",")) if request.POST.get("sure") == "yes" else _ticked(request)
     if action not in VERBS or not ticked:
         problem(request, "Tick at least one pin, then choose what to do with them.")
         return redirect(_back(request))
@@ -128,7 +129,7 @@ def _ask(request: PersonRequest, action: str, ticked: Sequence[Ticked], form: Re
         "freed": pinned.freed_by_unpinning(pins, now=now) if action == "unpin" else [],
         "back": _back(request),
     }
-    return render(request, "pins/review.html", context, status=status)
+    return ask_with(request, "pins/_review.html", context, heading=str(context["verb"]), status=status)
 
 
 def _containers(pins: PinQuerySet) -> list[Any]:

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -20,6 +20,7 @@ from memadmin.lifecycle import planning
 from memadmin.lifecycle.differences import sentences_on
 from memadmin.pages import wording
 from memadmin.pages.clashes import with_published
+from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem
 from memadmin.pages.policies import policy_page
@@ -41,7 +42,7 @@ def policy_publish(request: PersonRequest, uid: UUID) -> HttpResponse:
         return policy_page(request, container, form, status=422)
     base, note = form.cleaned_data["base"], form.cleaned_data["note"]
     try:
-        if request.POST.get("sure") != "yes":
+        if not is_sure(request):
             policies.may_publish(container, base=base)
             return _ask(request, container, form.policy, verb="Publish", heading="Publish this policy", **_sent(request, container, form))
         version = policies.publish(container, form.policy, actor=actor_of(request.user), now=timezone.now(), base=base, note=note)
@@ -81,7 +82,7 @@ def policy_roll_back(request: PersonRequest, uid: UUID, number: int) -> HttpResp
 def policy_opt_out(request: PersonRequest, uid: UUID) -> HttpResponse:
     container = get_container(request.user, uid)
     base = _number(request.POST.get("base"))
-    if request.POST.get("sure") != "yes":
+    if not is_sure(request):
         return _ask_to_opt_out(request, container, base)
     try:
         policies.opt_out(container, actor=actor_of(request.user), now=timezone.now(), base=base)
@@ -103,7 +104,7 @@ def _of_version(
         problem(request, f"Version {number} cannot be put in force. {wording.UNREADABLE}")
         return redirect("pages:policy-version", uid, number)
     try:
-        if request.POST.get("sure") != "yes":
+        if not is_sure(request):
             policies.may_publish(container, base=base)
             cancel, hidden = reverse("pages:policy-version", args=[uid, number]), {"base": base or "", "digest": version.digest}
             return _ask(request, container, policy, verb=verb, heading=heading, cancel=cancel, hidden=hidden)
@@ -134,7 +135,7 @@ def _ask(
         "hidden": {**hidden, "sure": "yes"},
         "danger": True,
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": heading})
+    return ask(request, confirm, heading=heading)
 
 
 def _ask_to_opt_out(request: PersonRequest, container: Container, base: int | None) -> HttpResponse:
@@ -153,7 +154,7 @@ def _ask_to_opt_out(request: PersonRequest, container: Container, base: int | No
         "cancel": reverse("pages:policy-detail", args=[container.uid]),
         "hidden": {"base": base or "", "sure": "yes"},
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Opt out of retention"})
+    return ask(request, confirm, heading="Opt out of retention")
 
 
 def _begins() -> str:

@@ -1,8 +1,9 @@
-"""Deleting one session or one memory by hand. It asks first: a pinned one for a reason, a session also what becomes of its messages."""
+"""Deleting one session or memory by hand. A page of its own asks: why a pinned one goes, and what becomes of a session's messages."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +13,7 @@ from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
@@ -47,12 +48,44 @@ class DeleteForm(forms.Form):
         return clean(self.cleaned_data["reason"]).strip()
 
 
+@dataclass(frozen=True)
+class Doomed:
+    """What is asked about, and how it goes."""
+
+    item: Session | LongTermMemory
+    about: dict[str, Any]
+    act: Callable[[dict[str, Any]], str]
+    question: str  # the address that asks
+    back: str  # where to go when it has gone
+
+
+@require_safe
+@may("memory.delete")
+def session_deletion(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return _question(request, _session(request, uid))
+
+
 @require_POST
 @may("memory.delete")
 def session_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return _answered(request, _session(request, uid))
+
+
+@require_safe
+@may("memory.delete")
+def memory_deletion(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return _question(request, _memory(request, uid))
+
+
+@require_POST
+@may("memory.delete")
+def memory_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return _answered(request, _memory(request, uid))
+
+
+def _session(request: PersonRequest, uid: UUID) -> Doomed:
     session = get_object_or_404(visible_sessions(request.user).select_related("subject"), uid=uid)
     sums = WorkingMemory.objects.of_session(session).aggregate(messages=Sum("message_count"))
-    working, back = WorkingMemory.objects.of_session(session).count(), reverse("pages:user-sessions", args=[session.subject.uid])
 
     def act(answer: dict[str, Any]) -> str:
         given = {"force": answer["force"], "reason": answer["reason"], "with_messages": answer["messages"] == "delete"}
@@ -64,16 +97,16 @@ def session_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
         "text": (session.summary or "") if request.user.may(Right.MEMORY_READ_TEXT) else "",
         "named": session.external_id,
         "consequence": "This session is deleted for good. There is no copy in the archive; memories made from it and history stay.",
-        "working": working,
+        "working": WorkingMemory.objects.of_session(session).count(),
         "messages": sums["messages"] or 0,
         "cancel": reverse("pages:session-detail", args=[session.uid]),
+        "action": reverse("pages:session-delete", args=[session.uid]),
     }
-    return _asked(request, session, act, about=about, back=back)
+    back = reverse("pages:user-sessions", args=[session.subject.uid])
+    return Doomed(session, about, act, reverse("pages:session-deletion", args=[session.uid]), back)
 
 
-@require_POST
-@may("memory.delete")
-def memory_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
+def _memory(request: PersonRequest, uid: UUID) -> Doomed:
     memory = get_object_or_404(visible_memories(request.user).select_related("subject"), uid=uid)
 
     def act(answer: dict[str, Any]) -> str:
@@ -88,33 +121,39 @@ def memory_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
         "consequence": "This memory is deleted for good. There is no copy in the archive; its history stays.",
         "working": 0,
         "cancel": reverse("pages:memory-detail", args=[memory.uid]),
+        "action": reverse("pages:memory-delete", args=[memory.uid]),
     }
-    return _asked(request, memory, act, about=about, back=reverse("pages:user-memories", args=[memory.subject.uid]))
+    back = reverse("pages:user-memories", args=[memory.subject.uid])
+    return Doomed(memory, about, act, reverse("pages:memory-deletion", args=[memory.uid]), back)
 
 
-def _asked(
-    request: PersonRequest, item: Session | LongTermMemory, act: Callable[[dict[str, Any]], str], *, about: dict[str, Any], back: str
-) -> HttpResponse:
-    """Ask; ask again with 422 where the answer is not whole; then delete."""
-    answered = request.POST.get("sure") == "yes"
-    form = DeleteForm(request.POST if answered else None, pinned=item.pinned, asks=bool(about["working"]))
-    if not answered or not form.is_valid():
-        return _question(request, item, form, about=about)
+def _answered(request: PersonRequest, doomed: Doomed) -> HttpResponse:
+    """Lead to the question; ask again with 422 where the answer is not whole; then delete."""
+    if request.POST.get("sure") != "yes":
+        return _lead(request, doomed.question)
+    form = DeleteForm(request.POST, pinned=doomed.item.pinned, asks=bool(doomed.about["working"]))
+    if not form.is_valid():
+        return _question(request, doomed, form)
     try:
-        said = act(form.cleaned_data)
+        said = doomed.act(form.cleaned_data)
     except deleting.Pinned:
-        item.pinned = True  # this very moment: the next question asks for force and a reason
-        return _question(request, item, DeleteForm(request.POST, pinned=True, asks=bool(about["working"])), about=about)
+        doomed.item.pinned = True  # this very moment: the next question asks for force and a reason
+        return _question(request, doomed, DeleteForm(request.POST, pinned=True, asks=bool(doomed.about["working"])))
     except deleting.NothingDeleted as error:
         problem(request, str(error))
-        return redirect(back)
+        return redirect(doomed.back)
     notice(request, said)
-    return leave_to(request, back) if wants_part(request) else redirect(back)
+    return _lead(request, doomed.back)
 
 
-def _question(request: PersonRequest, item: Session | LongTermMemory, form: DeleteForm, *, about: dict[str, Any]) -> HttpResponse:
-    context = {"item": item, "form": form, "about": about, "choices": MESSAGES}
+def _question(request: PersonRequest, doomed: Doomed, form: DeleteForm | None = None) -> HttpResponse:
+    form = form or DeleteForm(pinned=doomed.item.pinned, asks=bool(doomed.about["working"]))
+    context = {"item": doomed.item, "form": form, "about": doomed.about, "choices": MESSAGES}
     return render(request, "components/delete.html", context, status=422 if form.is_bound else 200)
+
+
+def _lead(request: PersonRequest, address: str) -> HttpResponse:
+    return leave_to(request, address) if wants_part(request) else redirect(address)
 
 
 def _along(gone: int, left: int) -> str:

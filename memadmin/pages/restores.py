@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import QuerySet
 from django.http import HttpResponse, QueryDict
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -19,6 +19,7 @@ from memadmin.access.visibility import visible_subjects
 from memadmin.jobs.models import LIVE, Job, JobState
 from memadmin.lifecycle import comeback, restoring
 from memadmin.lifecycle.comeback import USERS_NAMED, Comeback, UserOver
+from memadmin.pages import confirming
 from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import uids_in
@@ -44,7 +45,7 @@ def user_restore(request: PersonRequest, uid: UUID) -> HttpResponse:
             request, days.errors[0] if days.errors else "Tick at least one item. What is gone from this list has been restored already."
         )
         return redirect(back)
-    if request.POST.get("sure") != "yes":
+    if not confirming.is_sure(request):
         hidden = {"all": "yes"} if everything else {"copies": ",".join(str(copy) for copy in copies.values_list("uid", flat=True))}
         return ask(request, copies, hidden=hidden, cancel=back, now=now)
     if everything:
@@ -92,7 +93,7 @@ def ask(request: PersonRequest, copies: QuerySet[Archived], *, hidden: Mapping[s
         "cancel": cancel,
         "hidden": {"sure": "yes", **hidden},
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Restore from the archive"})
+    return confirming.ask(request, confirm, heading="Restore from the archive")
 
 
 def _many(found: Comeback) -> str:

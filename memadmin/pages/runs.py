@@ -10,7 +10,7 @@ from django import forms
 from django.db.models import BigIntegerField, Count, F
 from django.db.models.functions import Cast
 from django.http import HttpResponse
-from django.shortcuts import get_object_or_404, redirect, render
+from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -27,6 +27,7 @@ from memadmin.lifecycle.querysets import RunQuerySet
 from memadmin.lifecycle.states import WrongState
 from memadmin.lifecycle.warnings import NOUNS, warnings_of, why_nothing_runs
 from memadmin.pages import restores, wording
+from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, wants_part
 from memadmin.pages.lists import in_order, paging, slice_of
@@ -130,7 +131,7 @@ def run_start(request: PersonRequest, number: int) -> HttpResponse:
     run = get_run(request, number)
     now = timezone.now()
     try:
-        if request.POST.get("sure") != "yes" and run.state == RunState.READY:
+        if not is_sure(request) and run.state == RunState.READY:
             runs.may_start(run, now=now)
             return _confirm_start(request, run)
         job = runs.start(run, actor=actor_of(request.user), now=now)
@@ -159,7 +160,7 @@ def run_discard(request: PersonRequest, number: int) -> HttpResponse:
 def run_restore(request: PersonRequest, number: int) -> HttpResponse:
     """Ask first, with what comes back and what the next run would take again; then queue the restore."""
     run, now = get_run(request, number), timezone.now()
-    if request.POST.get("sure") != "yes" and run.state in runs.ENDED:
+    if not is_sure(request) and run.state in runs.ENDED:
         copies = Archived.objects.of_run(number, run.container)
         return restores.ask(request, copies, hidden={}, cancel=reverse("pages:run-detail", args=[number]), now=now)
     return _moved(request, number, runs.restore_run, said=f"What run {number} evicted is being put back.")
@@ -189,7 +190,7 @@ def _confirm_start(request: PersonRequest, run: Run) -> HttpResponse:
         "hidden": {"sure": "yes"},
         "danger": True,
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": f"Carry out preview {run.number}"})
+    return ask(request, confirm, heading=f"Carry out preview {run.number}")
 
 
 def sentences_on(drift: Drift) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from django.http import Http404, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
@@ -26,6 +26,7 @@ from memadmin.jobs.registry import CRONS
 from memadmin.lifecycle import nightly, sealing, verifying
 from memadmin.lifecycle.inference import rederiving
 from memadmin.lifecycle.nightly import may_evict
+from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.decorators import may
 from memadmin.pages.foreseeing import Outcome, foresee, lets_more_go
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
@@ -66,7 +67,7 @@ def setting_change(request: PersonRequest, key: str) -> HttpResponse:
         raise Http404
     raw = request.POST.get("value", "")
     try:
-        if request.POST.get("sure") != "yes" and (question := _question(request, key, raw)):
+        if not is_sure(request) and (question := _question(request, key, raw)):
             return question
         configuration.change(key, raw, actor=actor_of(request.user), now=timezone.now())
     except InvalidSetting as error:
@@ -99,7 +100,7 @@ def schedule_run_now(request: PersonRequest, kind: str) -> HttpResponse:
     if kind == nightly.KIND and not may_evict():
         problem(request, "Nothing would run: retention is off, or multi-tenancy is on.")
         return redirect((request.POST.get("back") == "settings" and "pages:setting-list") or "pages:run-list")
-    if kind == nightly.KIND and request.POST.get("sure") != "yes":
+    if kind == nightly.KIND and not is_sure(request):
         if under_way := nightly.under_way():
             problem(request, f"Nothing was started. {under_way.text}")
             return redirect("pages:run-list")
@@ -140,7 +141,7 @@ def _ask(request: PersonRequest, key: str, value: bool | int, *, outcome: Outcom
         "hidden": {"value": shown if isinstance(value, bool) else value, "sure": "yes"},
         "danger": bool(outcome and outcome.more),
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": verb})
+    return ask(request, confirm, heading=verb)
 
 
 def _consequence(key: str, outcome: Outcome | None) -> str:

@@ -18,6 +18,8 @@ from memadmin.access.models import ApiToken
 from memadmin.access.scopes import AGENT, Scope
 from memadmin.access.tokens import BadToken, TokenSpec
 from memadmin.access.visibility import visible_containers
+from memadmin.pages.confirming import ask, is_sure
+from memadmin.pages.container_names import names_told_apart
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import TICK, ReachForm, names_told_apart
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
@@ -104,7 +106,7 @@ def token_create(request: PersonRequest) -> HttpResponse:
 @may("token.manage")
 def token_revoke(request: PersonRequest, uid: UUID) -> HttpResponse:
     token = get_object_or_404(ApiToken, uid=uid)
-    if request.POST.get("sure") != "yes":
+    if not is_sure(request):
         return _confirm(request, token)
     try:
         tokens.revoke_token(token, actor=actor_of(request.user), now=timezone.now())
@@ -125,4 +127,4 @@ def _confirm(request: PersonRequest, token: ApiToken) -> HttpResponse:
         "hidden": {"sure": "yes"},
         "danger": True,
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Revoke an API token"})
+    return ask(request, confirm, heading="Revoke an API token")

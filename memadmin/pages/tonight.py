@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 
 from memadmin.access.visibility import visible_containers
 from memadmin.lifecycle import nightly
 from memadmin.pages import foreseeing
+from memadmin.pages.confirming import ask
 from memadmin.pages.htmx import PersonRequest
 from memadmin.store.models import Container
 
@@ -35,7 +35,7 @@ def confirm_tonight(request: PersonRequest, *, now: datetime) -> HttpResponse:
         "hidden": {"sure": "yes", "back": request.POST.get("back", "")},
         "danger": True,
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Run the night's work now"})
+    return ask(request, confirm, heading="Run the night's work now")
 
 
 def _containers(number: int) -> str:

@@ -16,6 +16,7 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.models import Person
 from memadmin.access.visibility import visible_containers
 from memadmin.outbound import addresses
+from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import TICK, ReachForm
 from memadmin.pages.htmx import PersonRequest, notice, render_page
@@ -99,7 +100,7 @@ def webhook_switch(request: PersonRequest, uid: UUID) -> HttpResponse:
 @may("webhook.manage")
 def webhook_delete(request: PersonRequest, uid: UUID) -> HttpResponse:
     webhook = _webhook(request.user, uid)
-    if request.POST.get("sure") != "yes":
+    if not is_sure(request):
         return _confirm(request, webhook)
     subscriptions.unsubscribe(webhook, actor=actor_of(request.user), now=timezone.now())
     notice(request, "The webhook is deleted.")
@@ -116,7 +117,7 @@ def _confirm(request: PersonRequest, webhook: Subscription) -> HttpResponse:
         "hidden": {"sure": "yes"},
         "danger": True,
     }
-    return render(request, "components/confirm.html", {"confirm": confirm, "heading": "Delete a webhook"})
+    return ask(request, confirm, heading="Delete a webhook")
 
 
 def _reached(person: Person) -> Any:

@@ -58,7 +58,7 @@ def test_starting_a_large_preview_says_first_that_it_will_wait_and_then_it_waits
     number = preview(container).number
 
     page = words(pia.get(url("run-detail", number)))
-    asked = words(pia.post(url("run-start", number)))
+    asked = words(pia.post(url("run-start", number), follow=True))
     done = words(pia.post(url("run-start", number), {"sure": "yes"}, follow=True))
 
     assert "Ask for a second person…" in page
@@ -81,7 +81,7 @@ def test_the_page_shows_fresh_numbers_what_changed_and_who_can_decide(run, piet)
 
 
 def test_approving_asks_with_numbers_and_binds_the_answer_to_the_list(run, piet):
-    asked = words(piet.post(url("run-approve", run.number)))
+    asked = words(piet.post(url("run-approve", run.number), follow=True))
     stale = words(piet.post(url("run-approve", run.number), {"sure": "yes", "digest": "f" * 64}, follow=True))
     done = words(piet.post(url("run-approve", run.number), {"sure": "yes", "digest": run.approval.digest}, follow=True))
 
@@ -106,7 +106,7 @@ def test_who_caused_the_run_is_told_that_it_is_not_theirs_to_decide(run, pia):
 
 
 def test_a_refusal_asks_for_a_reason_keeps_it_and_shows_it(run, piet):
-    asked = piet.post(url("run-refuse", run.number))
+    asked = piet.post(url("run-refuse", run.number), follow=True)
     empty = piet.post(url("run-refuse", run.number), {"reason": "   "})
     done = words(piet.post(url("run-refuse", run.number), {"reason": "too <b>few</b>"}, follow=True))
 
@@ -178,6 +178,6 @@ def test_publishing_says_first_that_the_run_will_wait(pia, piet):
     form |= {"recency": "0.4", "frequency": "0.2", "importance": "0.4", "ttl_days_none": "on", "max_tokens_none": "on"}
     form |= {f"{name}_none": "on" for name in ("sessions_days", "sessions_count", "long_term_days", "long_term_count", "history_count")}
 
-    asked = words(pia.post(url("policy-publish", container.uid), form))
+    asked = words(pia.post(url("policy-publish", container.uid), form, follow=True))
 
     assert asked.index("waits until a second person has approved it") < asked.index("From the next run on")

@@ -130,7 +130,7 @@ def test_publishing_over_somebody_elses_version_shows_both_and_puts_them_togethe
 def test_a_conflict_after_an_opting_out_says_so(container, pia):
     policies.opt_out(container, actor=ACTOR, now=NOON, base=1)
 
-    page = words(pia.post(url("policy-publish", container.uid), form(base="1", max_records="400")))
+    page = words(pia.post(url("policy-publish", container.uid), form(base="1", max_records="400"), follow=True))
 
     assert "took this container out of retention while you were editing" in page
     assert "Theirs (opted out)" in page
@@ -151,7 +151,7 @@ def test_a_preview_of_a_draft_belongs_to_what_it_said_then(container, pia):
 
 def test_publishing_a_draft_is_bound_to_what_was_shown(container, pia):
     draft = a_draft(container)
-    asked = pia.post(url("policy-publish-draft", container.uid, draft.number), {"base": "1"})
+    asked = pia.post(url("policy-publish-draft", container.uid, draft.number), {"base": "1"}, follow=True)
     sent = dict(re.findall(r'<input type="hidden" name="([a-z_]+)" value="([^"]*)"', asked.content.decode()))
     drafts.edit(container, draft.number, a_policy(relevance={"max_records": 1}), revision=1, actor=ACTOR, now=NOON)
 
@@ -164,7 +164,7 @@ def test_publishing_a_draft_is_bound_to_what_was_shown(container, pia):
 def test_a_draft_gets_a_time_is_shown_everywhere_and_can_be_cancelled(container, pia):
     draft = a_draft(container)
     given = {"at": "2026-03-02T08:00", "base": "1"}
-    asked = pia.post(url("policy-version-schedule", container.uid, draft.number), given)
+    asked = pia.post(url("policy-version-schedule", container.uid, draft.number), given, follow=True)
     sent = dict(re.findall(r'<input type="hidden" name="([a-z_]+)" value="([^"]*)"', asked.content.decode()))
     pia.post(url("policy-version-schedule", container.uid, draft.number), sent)
     run = preview(container)

@@ -60,7 +60,7 @@ def test_turning_retention_on_says_what_would_go_and_what_would_wait(admin):
     publish(container, a_policy(relevance={"max_records": 3}))
     configuration.change("retention_enabled", False, actor=ACTOR, now=NOON)
 
-    asked = words(admin.post(url("setting-change", "retention_enabled"), {"value": "on"}))
+    asked = words(admin.post(url("setting-change", "retention_enabled"), {"value": "on"}, follow=True))
     assert value("retention_enabled") is False
     admin.post(url("setting-change", "retention_enabled"), {"value": "on", "sure": "yes"})
 
@@ -73,7 +73,7 @@ def test_a_default_asks_with_the_containers_that_would_get_it(admin):
     switch_on()
     fill(make_container("new"), 20)
 
-    asked = words(admin.post(url("setting-change", "default_long_term_max_count"), {"value": "19"}))
+    asked = words(admin.post(url("setting-change", "default_long_term_max_count"), {"value": "19"}, follow=True))
     done = admin.post(url("setting-change", "default_long_term_max_count"), {"value": "19", "sure": "yes"})
 
     assert "1 item more would go at the next runs." in asked
@@ -87,7 +87,7 @@ def test_a_lowered_limit_for_working_memories_asks_with_the_number(admin):
     container = make_container(sessions_enabled=False)
     store(container, *(a_message(f"m{number}", session_ref=None, created_at=NOON - days(40)) for number in range(5)))
 
-    asked = words(admin.post(url("setting-change", "working_memory_ttl_days"), {"value": "30"}))
+    asked = words(admin.post(url("setting-change", "working_memory_ttl_days"), {"value": "30"}, follow=True))
 
     assert value("working_memory_ttl_days") == -1
     assert "pharmacy: 5 items are a large run" in asked
@@ -104,7 +104,7 @@ def test_what_takes_nothing_more_is_changed_at_once(admin):
 
 
 def test_raising_a_bound_of_the_second_person_asks_and_lowering_it_does_not(admin):
-    asked = words(admin.post(url("setting-change", "approval_items"), {"value": "5000"}))
+    asked = words(admin.post(url("setting-change", "approval_items"), {"value": "5000"}, follow=True))
     before = value("approval_items")
     admin.post(url("setting-change", "approval_items"), {"value": "5000", "sure": "yes"})
     admin.post(url("setting-change", "approval_percent"), {"value": "5"})
@@ -138,7 +138,7 @@ def test_changing_the_defaults_asks_with_numbers_and_then_changes_all_that_diffe
     fill(make_container("new"), 12)
     given = the_defaults(default_long_term_max_count="2", default_session_retention_days="90")
 
-    asked = words(admin.post(url("default-policy-change"), given))
+    asked = words(admin.post(url("default-policy-change"), given, follow=True))
     before = value("default_long_term_max_count")
     done = words(admin.post(url("default-policy-change"), {**given, "sure": "yes"}, follow=True))
 

@@ -96,7 +96,7 @@ def test_deactivating_asks_ends_the_session_and_can_be_undone():
     person, client, theirs = make_person(Role.SUPPORT), administrator(), Client()
     theirs.force_login(person)
 
-    asked = text_of(client.post(url("person-deactivate", person.uid)))
+    asked = text_of(client.post(url("person-deactivate", person.uid), follow=True))
     assert theirs.get(url("overview")).status_code == 200
     done = text_of(client.post(url("person-deactivate", person.uid), SURE, follow=True))
 
@@ -111,7 +111,7 @@ def test_a_reset_password_is_shown_once_and_ends_the_sessions():
     person, client, theirs = make_person(Role.SUPPORT), administrator(), Client()
     theirs.force_login(person)
 
-    asked = text_of(client.post(url("person-reset-password", person.uid)))
+    asked = text_of(client.post(url("person-reset-password", person.uid), follow=True))
     page = text_of(client.post(url("person-reset-password", person.uid), SURE))
 
     assert "The old one ends" in asked

@@ -247,7 +247,7 @@ def test_publishing_asks_with_what_would_go_what_is_loud_and_what_it_replaces(co
     publish(container, {"retention": {}})
     client = editor()
 
-    page = text_of(client.post(url("policy-publish", container.uid), {**FORM, "base": "1", "note": "stricter"}))
+    page = text_of(client.post(url("policy-publish", container.uid), {**FORM, "base": "1", "note": "stricter"}, follow=True))
     assert policies.published(container).number == 1
     sent = dict(re.findall(r'<input type="hidden" name="([a-z_]+)" value="([^"]*)"', page))
     client.post(url("policy-publish", container.uid), sent)
@@ -261,7 +261,7 @@ def test_publishing_asks_with_what_would_go_what_is_loud_and_what_it_replaces(co
 
 def test_who_does_not_publish_after_all_finds_the_form_as_it_was(container):
     client = editor()
-    page = text_of(client.post(url("policy-publish", container.uid), {**FORM, "sessions_days": "77", "note": "try"}))
+    page = text_of(client.post(url("policy-publish", container.uid), {**FORM, "sessions_days": "77", "note": "try"}, follow=True))
 
     form = text_of(client.get(re.search(r'href="([^"]+)">Cancel', page)[1]))
 
@@ -295,7 +295,7 @@ def test_a_draft_is_kept_and_can_be_published_later(container):
     client.post(url("policy-draft", container.uid), {**FORM, "note": "try"})
     assert policies.published(container) is None
 
-    asked = text_of(client.post(url("policy-publish-draft", container.uid, 1), {"base": ""}))
+    asked = text_of(client.post(url("policy-publish-draft", container.uid, 1), {"base": ""}, follow=True))
     done = text_of(
         client.post(url("policy-publish-draft", container.uid, 1), {"base": "", "digest": digest_of(container, 1), **SURE}, follow=True)
     )
@@ -314,7 +314,7 @@ def test_rolling_back_asks_for_the_version_that_was_seen(container):
     client = editor()
 
     stale = client.post(url("policy-roll-back", container.uid, 1), {"base": "1"}, follow=True)
-    asked = client.post(url("policy-roll-back", container.uid, 1), {"base": "2"})
+    asked = client.post(url("policy-roll-back", container.uid, 1), {"base": "2"}, follow=True)
     assert policies.published(container).number == 2
     fine = client.post(url("policy-roll-back", container.uid, 1), {"base": "2", **SURE}, follow=True)
 
@@ -327,7 +327,7 @@ def test_opting_out_asks_first(container):
     publish(container, {"retention": {"sessions": {"retention_days": 90, "max_count": None}}})
     client = editor()
 
-    asked = client.post(url("policy-opt-out", container.uid), {"base": "1"})
+    asked = client.post(url("policy-opt-out", container.uid), {"base": "1"}, follow=True)
     assert policies.published(container) is not None
     client.post(url("policy-opt-out", container.uid), {"base": "1", "sure": "yes"})
 

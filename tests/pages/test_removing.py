@@ -140,7 +140,7 @@ def test_who_may_delete_and_who_may_not():
 def test_the_pages_offer_it_to_those_who_may():
     memory, session = make_memory(make_container()), make_session(make_container("other"))
     for view, item in (("memory", memory), ("session", session)):
-        address, target = reverse(f"pages:{view}-detail", args=[item.uid]), reverse(f"pages:{view}-delete", args=[item.uid])
+        address, target = reverse(f"pages:{view}-detail", args=[item.uid]), reverse(f"pages:{view}-deletion", args=[item.uid])
         assert target in a_browser_of(Role.COMPLIANCE, login=f"{view}-c").get(address).content.decode()
         assert target not in a_browser_of(Role.AUDITOR, login=f"{view}-a").get(address).content.decode()
 

@@ -45,7 +45,7 @@ def text_of(response):
 def test_restoring_all_of_a_user_warns_with_the_numbers_first_and_then_runs_as_a_job(container):
     client = editor()
 
-    asked = text_of(client.post(address(container), {"all": "yes"}))
+    asked = text_of(client.post(address(container), {"all": "yes"}, follow=True))
     assert Job.objects.filter(kind="restore-user").count() == 0
     client.post(address(container), {"all": "yes", "sure": "yes"})
     under_way = archive_of(container, client)
@@ -66,7 +66,7 @@ def test_ticked_items_come_back_at_once_and_the_others_stay(container):
     client = editor()
     ticked = re.findall(r'name="copy" value="([^"]+)"', archive_of(container, client))[:2]
 
-    asked = text_of(client.post(address(container), {"copy": ticked}))
+    asked = text_of(client.post(address(container), {"copy": ticked}, follow=True))
     copies = re.search(r'name="copies" value="([^"]+)"', asked)[1]
     done = text_of(client.post(address(container), {"copies": copies, "sure": "yes"}, follow=True))
     again = text_of(client.post(address(container), {"copies": copies, "sure": "yes"}, follow=True))
@@ -93,7 +93,7 @@ def test_all_since_a_day_takes_only_what_the_list_shows(container):
 def test_without_a_limit_in_the_way_the_page_warns_of_nothing_but_asks_for_several(container):
     publish(container, a_policy(relevance={"max_records": 500}))
 
-    asked = text_of(editor().post(address(container), {"all": "yes"}))
+    asked = text_of(editor().post(address(container), {"all": "yes"}, follow=True))
 
     assert "notice-warning" not in asked
     assert "5 long-term memories would come back as they were" in asked
@@ -103,7 +103,7 @@ def test_the_page_says_what_cannot_come_back_and_that_the_container_was_deleted(
     deleting.delete_container(container, with_memories=(), actor=ACTOR, now=NOON)
     Archived.objects.filter(pk=Archived.objects.earliest("id").pk).update(expires_at=NOON - days(1))
 
-    asked = text_of(editor().post(address(container), {"all": "yes"}))
+    asked = text_of(editor().post(address(container), {"all": "yes"}, follow=True))
 
     assert "1 cannot come back: the last day in the archive has passed." in asked
     assert "was deleted over the API" in asked
@@ -145,7 +145,7 @@ def test_htmx_gets_the_table_alone(container):
 def test_the_question_about_one_item_speaks_of_one(container):
     one = Archived.objects.first()
 
-    asked = text_of(editor().post(reverse("pages:archived-restore", args=[one.uid])))
+    asked = text_of(editor().post(reverse("pages:archived-restore", args=[one.uid]), follow=True))
 
     assert "1 long-term memory would come back as it was, with its id, counts" in asked
     assert "Restore 1 item<" in asked

@@ -52,7 +52,7 @@ def carry_out(kind="run"):
 
 
 def test_starting_a_preview_asks_with_numbers_and_the_way_back(run):
-    response = editor().post(url("run-start", run.number))
+    response = editor().post(url("run-start", run.number), follow=True)
 
     page = text_of(response)
     assert "Evict 6 items" in page
@@ -68,7 +68,7 @@ def test_a_started_run_is_followed_to_its_end_and_restored_from_its_page(run):
     carry_out()
 
     ended = text_of(client.get(url("run-detail", run.number)))
-    asked = text_of(client.post(url("run-restore", run.number)))
+    asked = text_of(client.post(url("run-restore", run.number), follow=True))
     client.post(url("run-restore", run.number), {"sure": "yes"})
     carry_out("restore-run")
 
@@ -89,7 +89,7 @@ def test_what_changed_since_the_preview_is_said_before_and_after(run):
     pinning.pin(saved, reason="why", actor=ACTOR, now=NOON)
     client = editor()
 
-    asked = text_of(client.post(url("run-start", run.number)))
+    asked = text_of(client.post(url("run-start", run.number), follow=True))
     client.post(url("run-start", run.number), {"sure": "yes"})
     carry_out()
 
@@ -165,7 +165,7 @@ def test_one_item_can_be_restored_from_its_users_archive(run):
     carry_out()
     copy = Archived.objects.filter(item_type="long-term").first()
 
-    asked = text_of(client.post(url("archived-restore", copy.uid)))
+    asked = text_of(client.post(url("archived-restore", copy.uid), follow=True))
     response = client.post(url("archived-restore", copy.uid), {"sure": "yes"}, follow=True)
 
     assert "1 of them is past an age or a time to live" in asked
@@ -207,7 +207,7 @@ def test_a_settings_change_is_validated_confirmed_and_audited(run):
     admin = a_browser_of(Role.ADMINISTRATOR, login="ali")
     wrong = admin.post(url("setting-change", "retention_throttle_seconds"), {"value": "0"})
     admin.post(url("setting-change", "retention_enabled"), {"value": "off"})
-    asked = admin.post(url("setting-change", "retention_enabled"), {"value": "on"})
+    asked = admin.post(url("setting-change", "retention_enabled"), {"value": "on"}, follow=True)
     assert configuration.value("retention_enabled") is False
     admin.post(url("setting-change", "retention_enabled"), {"value": "on", "sure": "yes"})
 

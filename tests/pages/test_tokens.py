@@ -94,7 +94,7 @@ def test_a_token_is_revoked_after_a_question():
     token, secret = make_token(containers=[make_container(external_id="c1")])
     browser, url = administrator(), reverse("pages:token-revoke", args=[token.uid])
 
-    assert "cannot be undone" in text_of(browser.post(url))
+    assert "cannot be undone" in text_of(browser.post(url, follow=True))
     assert ApiClient(secret).get("/c1").status_code == 200
     browser.post(url, {"sure": "yes"})
 

@@ -35,7 +35,7 @@ def test_the_nights_work_asks_first_with_the_numbers_of_each_container():
     fill(governed(OLD, "shop"), 5)
     fill(governed(OLD, "other"), 1)
 
-    page = text_of(editor().post(url("schedule-run-now", "nightly")))
+    page = text_of(editor().post(url("schedule-run-now", "nightly"), follow=True))
 
     assert "The rules of 2 containers are carried out now. 3 items would go." in page
     assert "shop: 3 would go now." in page
@@ -61,7 +61,7 @@ def test_many_containers_and_one_whose_policy_cannot_be_read_are_told(monkeypatc
     fill(governed(OLD, "shop"), 5)
     PolicyVersion.objects.filter(container__name="broken").update(document="{")
 
-    page = text_of(editor().post(url("schedule-run-now", "nightly")))
+    page = text_of(editor().post(url("schedule-run-now", "nightly"), follow=True))
 
     assert "In the 1 looked at here 0 items would go." in page
     assert "1 container more were not looked at here." in page

@@ -148,7 +148,7 @@ def test_a_webhook_is_deleted_after_a_question():
     webhook, browser = a_webhook(), administrator()
     address = reverse("pages:webhook-delete", args=[webhook.uid])
 
-    question = browser.post(address)
+    question = browser.post(address, follow=True)
     assert "Delete the webhook" in text_of(question)
     assert Subscription.objects.exists()
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
+from urllib.parse import urlencode
 from uuid import UUID
 
 from django import forms
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.utils.text import capfirst
 from django.views.decorators.http import require_POST, require_safe
@@ -21,6 +23,7 @@ from memadmin.erasure.intake import Opening
 from memadmin.erasure.look_alikes import Candidate, candidates
 from memadmin.erasure.models import Channel, Ground, IdentityLevel, Kind, Origin, Profile
 from memadmin.erasure.moves import Refusal
+from memadmin.pages import kept
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.shown_items import named_items, shown_items
 from memadmin.pages.htmx import PersonRequest, notice
@@ -52,11 +55,6 @@ class FindForm(forms.Form):
         return user_id
 
 
-class IntakeForm(forms.Form):
-    kind = forms.ChoiceField(choices=PEOPLE)
-    ground = forms.ChoiceField(
-        choices=_ground_choices, initial=Ground.CONSENT_WITHDRAWN, widget=GroundSelect(attrs={"data-narrowed-by": "id_kind"})
-    )
 class GroundSelect(forms.Select):
     """Its options say for which kinds they are, so that a script can leave the others out. Without a script the right stands above them."""
 
@@ -78,6 +76,11 @@ def _ground_choices() -> list[Any]:
     return [("", "Choose…"), *rights, (Ground.OTHER.value, capfirst(Ground.OTHER.label))]
 
 
+class IntakeForm(forms.Form):
+    kind = forms.ChoiceField(choices=PEOPLE)
+    ground = forms.ChoiceField(
+        choices=_ground_choices, initial=Ground.CONSENT_WITHDRAWN, widget=GroundSelect(attrs={"data-narrowed-by": "id_kind"})
+    )
     profile = forms.ChoiceField(choices=Profile.choices, label="Law")
     received_on = forms.DateField(required=False, label="Received on", widget=DATE, help_text="Empty: today. The time runs from this day.")
     identity = forms.TypedChoiceField(
@@ -110,9 +113,6 @@ def _ground_choices() -> list[Any]:
             self.fields["kind"].initial = fitting or Kind.TOPIC
             del self.fields["freeze"]
 
-    def clean_aliases(self) -> tuple[str, ...]:
-        lines = [clean(line).strip() for line in self.cleaned_data["aliases"].splitlines()]
-        if any(len(line) > MAX_ID_LENGTH for line in lines):
     def clean(self) -> dict[str, Any]:
         data: dict[str, Any] = self.cleaned_data
         if "kind" in data and "ground" in data:
@@ -121,6 +121,9 @@ def _ground_choices() -> list[Any]:
                 self.add_error("ground", f"This is no ground to {kind.label}. Choose one under “{grounds.right_of(kind)}”.")
         return data
 
+    def clean_aliases(self) -> tuple[str, ...]:
+        lines = [clean(line).strip() for line in self.cleaned_data["aliases"].splitlines()]
+        if any(len(line) > MAX_ID_LENGTH for line in lines):
             raise forms.ValidationError(TOO_LONG)
         return tuple(dict.fromkeys(line for line in lines if line))
 
@@ -154,7 +157,11 @@ class TopicForm(forms.Form):
 @require_safe
 @may("erasure.intake")
 def erasure_new(request: PersonRequest) -> HttpResponse:
-    """Begin with an empty form, or from a user's, session's or memory's own page. No address carries an id from outside."""
+    """Begin with an empty form, from a user's, session's or memory's own page, or with what was looked for: that is kept with the browser's
+    session, as no address carries an id from outside, and looked for again each time.
+    """
+    if name := request.GET.get("looked"):
+        return _looked_for(request, name)
     names, uid = request.GET.getlist("item"), request.GET.get("user", "")
     problem = ""
     if names:
@@ -177,9 +184,7 @@ def erasure_find(request: PersonRequest) -> HttpResponse:
     if not find.is_valid():
         problem = " ".join(error["message"] for error in find.errors.get_json_data()["user_id"])
         return _show(request, IntakeForm(), problem=problem)
-    user_id = find.cleaned_data["user_id"]
-    found = candidates(user_id, _containers(request.user)) if user_id else []
-    return _show(request, IntakeForm(), user_id=user_id, found=found)
+    return _lead(request, {"user_id": find.cleaned_data["user_id"]})
 
 
 @require_POST
@@ -198,8 +203,9 @@ def erasure_topic(request: PersonRequest) -> HttpResponse:
         return _show(request, IntakeForm(), topic=topic, problem=problem)
     names = [f"{thing.item_type}/{thing.uid}" for thing in things]
     words = [clean(topic.cleaned_data["words"]).strip()]
-    problem = "" if names else "Nothing has these words."
-    return _show(request, IntakeForm(items=names), topic=topic, things=names, words=words, problem=problem)
+    if not names:
+        return _show(request, IntakeForm(), topic=topic, problem="Nothing has these words.")
+    return _lead(request, {"things": names, "words": words})
 
 
 @require_POST
@@ -219,6 +225,7 @@ def erasure_open(request: PersonRequest) -> HttpResponse:
             things = naming.things_named(request.user, names)
             opening = form.opening(ticked=ticked, others=others, unknown=unknown, things=things)
             opened = intake.open_request(opening, actor=actor_of(request.user), now=timezone.now())
+            kept.take(request, request.POST.get("looked", ""), now=timezone.now())
             notice(request, f"Request {opened.number} was taken in.")
             return redirect("pages:erasure-detail", opened.uid)
     except Refusal as refusal:
@@ -227,6 +234,24 @@ def erasure_open(request: PersonRequest) -> HttpResponse:
     meant = {str(each.subject_uid) for each in ticked}
     asked = clean(request.POST.get("user_id", ""))[:MAX_ID_LENGTH]
     return _show(request, form, user_id=asked, found=shown, things=listed, ticked={*meant, *names}, unknown=bool(unknown), status=422)
+
+
+def _lead(request: PersonRequest, looked_for: dict[str, Any]) -> HttpResponse:
+    """Lead to a page that can be loaded again and gone back to."""
+    name = kept.new_name()
+    kept.keep(request, name, looked_for, now=timezone.now())
+    return redirect(f"{reverse('pages:erasure-new')}?{urlencode({'looked': name})}")
+
+
+def _looked_for(request: PersonRequest, name: str) -> HttpResponse:
+    said = kept.find(request, name, now=timezone.now())
+    if said is None:
+        return _show(request, IntakeForm(), problem="What you looked for is not kept any more. Look for it again.")
+    if things := said.get("things"):
+        return _show(request, IntakeForm(items=things), things=things, words=said["words"], looked=name)
+    user_id = said.get("user_id", "")
+    found = candidates(user_id, _containers(request.user)) if user_id else []
+    return _show(request, IntakeForm(), user_id=user_id, found=found, looked=name)
 
 
 def _show(request: PersonRequest, form: IntakeForm, *, status: int = 200, **context: Any) -> HttpResponse:
@@ -241,6 +266,7 @@ def _show(request: PersonRequest, form: IntakeForm, *, status: int = 200, **cont
         "found": [],
         "things": [shown[thing] for thing in things if thing in shown],
         "problem": "",
+        "looked": request.POST.get("looked", ""),
         "ticked": {*(str(each.subject_uid) for each in found if each.origin == Origin.GIVEN), *(each.name for each in shown.values())},
         **context,
     }
