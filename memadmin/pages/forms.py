@@ -1,6 +1,5 @@
 """Forms that several pages share."""
 
-from collections import Counter
 from collections.abc import Iterable
 from datetime import date
 from typing import Any
@@ -12,8 +11,7 @@ from django.utils import timezone
 
 from memadmin.access.models import Person
 from memadmin.access.visibility import visible_containers
-from memadmin.pages.text import shown_id
-from memadmin.store.identity import canonical_id
+from memadmin.pages.container_names import names_told_apart
 from memadmin.store.models import Container
 from memadmin.store.text import clean, says_something
 
@@ -21,7 +19,6 @@ NO_REASON = "Say why this is to be kept: the next person will ask."
 FORM_TOKEN = "csrfmiddlewaretoken"
 ALL, SOME = "all", "some"
 TICK = {"class": "form-check-input"}
-NAME_SHOWN = 60  # characters
 
 
 def address_without_token(request: HttpRequest) -> str:
@@ -70,13 +67,6 @@ class PinForm(forms.Form):
         if day and day < timezone.now().date():
             raise forms.ValidationError(f"{day:%d %b %Y} has passed. Choose today or a later day, or leave it empty.")
         return day
-
-
-def names_told_apart(containers: Iterable[Container]) -> dict[int, str]:
-    """Return what to call each container, by its key: those whose names look alike bear the beginning of their uid."""
-    shown = {container.pk: (shown_id(container.name, NAME_SHOWN), container.uid) for container in containers}
-    often = Counter(canonical_id(name) for name, _ in shown.values())
-    return {pk: f"{name} ({str(uid)[:8]}…)" if often[canonical_id(name)] > 1 else name for pk, (name, uid) in shown.items()}
 
 
 class ReachForm(forms.Form):

@@ -39,7 +39,8 @@ class PersonForm(forms.Form):
         super().__init__(*args, **kwargs)
         self._giver = giver
         self.offered = list(visible_containers(giver).by_name())
-        self.fields["containers"].choices = [(str(each.uid), each.name) for each in self.offered]  # type: ignore[attr-defined]
+        told_apart = names_told_apart(self.offered)
+        self.fields["containers"].choices = [(str(each.uid), told_apart[each.pk]) for each in self.offered]  # type: ignore[attr-defined]
 
     def clean_all_containers(self) -> bool:
         wanted: bool = self.cleaned_data["all_containers"]

@@ -1,8 +1,9 @@
 """Text that people or agents wrote, made fit for a page. Nothing here marks anything safe: templates escape."""
 
+import json
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 
 EMPTY = "(empty)"
@@ -136,3 +137,10 @@ def _name_data(match: re.Match[str]) -> str:
     kind, base64, data = match[1] or "text/plain", match[2], match[3]
     size = len(data.rstrip("=")) * 3 // 4 if base64 else len(data)
     return f"[{kind}, {file_size(size)}]"
+
+
+def changed_text(body: object) -> str:
+    """Return what history keeps of a memory, before or after a change: its text, or whatever else the source sent."""
+    if isinstance(body, Mapping) and isinstance(body.get("memory"), str):
+        return str(body["memory"])
+    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)

@@ -21,7 +21,7 @@ from memadmin.access.visibility import visible_containers
 from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.container_names import names_told_apart
 from memadmin.pages.decorators import may
-from memadmin.pages.forms import TICK, ReachForm, names_told_apart
+from memadmin.pages.forms import TICK, ReachForm
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 
 DATE = forms.DateInput(attrs={"type": "date"})

@@ -180,7 +180,7 @@ def _judged(copies: Sequence[Archived], *, now: datetime) -> dict[int, Verdict]:
         shut = {user_id: verdict for user_id, verdict in of_users.items() if verdict.mode is not Mode.FLAG}
         found |= {key: shut[user_id] for key, user_id in users.items() if user_id in shut}
         if suppression.texts_here(container).exists():
-            said = {copy.pk: set(_said(copy)) for copy in own}
+            said = {copy.pk: set(said_in(copy)) for copy in own}
             of_texts = suppression.text_verdicts(container, set().union(*said.values()), now=now)
             met = {key: [of_texts[text] for text in texts if text in of_texts] for key, texts in said.items() if key not in found}
             found |= {key: suppression.strictest(verdicts) for key, verdicts in met.items() if verdicts}
@@ -195,7 +195,8 @@ def _mark(copies: Sequence[Archived], judged: Mapping[int, Verdict], *, actor: s
         quarantine.mark(container, arrived, actor=actor, now=now)
 
 
-def _said(copy: Archived) -> Iterator[str]:
+def said_in(copy: Archived) -> Iterator[str]:
+    """Yield the words of a copy: a memory's text, or a session's summary and messages."""
     body = unpack(copy.payload)
     yield from (text for name in ("text", "summary") if isinstance(text := body["row"].get(name), str))
     for working in body["working"]:

@@ -7,9 +7,11 @@ from django.utils import timezone
 
 from memadmin.access.roles import Role
 from memadmin.erasure.models import Manifest
-from memadmin.store.models import LongTermMemory
+from memadmin.store import archive
+from memadmin.store.archive import ArchiveNote
+from memadmin.store.models import Archived, ItemType, LongTermMemory
 from tests.erasure.on_pages import do, look, taken_in
-from tests.factories import a_memory, a_session, make_container, store
+from tests.factories import a_change, a_memory, a_session, make_container, store, subject_of
 from tests.people import a_browser_of
 
 pytestmark = pytest.mark.django_db
@@ -49,6 +51,32 @@ def test_34_what_a_mention_says_and_of_whom_is_shown_to_the_reviewer_and_to_nobo
     assert reverse("pages:memory-detail", args=[LongTermMemory.objects.get(text__contains="bike").uid]) in seen
     assert "bike" not in closed
     assert "bob" not in closed
+
+
+def test_a_change_in_history_and_a_copy_in_the_archive_show_what_they_say_under_the_same_right(cora: Client):
+    container = make_container()
+    store(
+        container,
+        a_change("rides a bike", user_id="annika-77", action="UPDATE", before={"memory": "rides a <b>horse</b>"}),
+        a_memory("sails a boat", user_id="annika-77"),
+        now=timezone.now(),
+    )
+    boat = LongTermMemory.objects.filter(text="sails a boat").values().get()
+    note = ArchiveNote(run_number=1, expires_at=None, now=timezone.now())
+    Archived.objects.create(**archive.copies([boat], ItemType.LONG_TERM, reasons={boat["id"]: "age"}, note=note)[0])
+    LongTermMemory.objects.update(text="sails")
+    request = taken_in(cora, "annika-77")
+    look(cora, request)
+    address = reverse("pages:erasure-items", args=[request.uid])
+
+    seen, closed = cora.get(address).content.decode(), a_browser_of(Role.ADMINISTRATOR, login="adam").get(address).content.decode()
+
+    assert "rides a &lt;b&gt;horse&lt;/b&gt; → rides a bike" in seen
+    assert "sails a boat" in seen
+    subject = subject_of(container, "annika-77")
+    assert reverse("pages:user-history", args=[subject.uid]) in seen
+    assert reverse("pages:user-archive", args=[subject.uid]) in seen
+    assert ("bike" in closed, "boat" in closed, "annika" in closed) == (False, False, False)
 
 
 def test_items_are_filtered_by_place_class_and_whether_they_wait(cora: Client):

@@ -186,3 +186,16 @@ def test_87_holding_and_releasing_leave_entries_with_their_person():
     entries = AuditEntry.objects.filter(action__startswith="hold.")
     assert {entry.action for entry in entries} == {"hold.placed", "hold.released"}
     assert all(entry.actor.startswith("person/") for entry in entries)
+
+
+def test_holds_in_containers_whose_names_look_alike_are_told_apart():
+    here, there, alone = make_container("shop"), make_container("shop"), make_container("clinic")
+    for container in (here, alone):
+        make_memory(container)
+        hold(subject_of(container))
+
+    listed = text_of(officer().get(reverse("pages:hold-list")))
+
+    assert f"<bdi>shop ({str(here.uid)[:8]}…)</bdi>" in listed
+    assert "<bdi>clinic</bdi>" in listed
+    assert str(there.uid)[:8] not in listed

@@ -150,3 +150,14 @@ def test_accounts_are_changed_by_post_alone_and_only_with_the_right(view):
     assert editor().post(url(view, person.uid), {**SURE, "roles": ["administrator"]}).status_code == 403
     person.refresh_from_db()
     assert (person.roles, person.is_active) == (["support"], True)
+
+
+def test_containers_whose_names_look_alike_are_told_apart_where_somebody_is_made_or_listed():
+    here, client = make_container("shop"), administrator()
+    make_container("ＳＨＯＰ")
+    make_person(Role.SUPPORT, login="sam", containers=[here])
+
+    listed, form = text_of(client.get(url("person-list"))), text_of(client.get(url("person-detail", Person.objects.get(login="sam").uid)))
+
+    assert f"<bdi>shop ({str(here.uid)[:8]}…)</bdi>" in listed
+    assert f"<bdi>shop ({str(here.uid)[:8]}…)</bdi>" in form

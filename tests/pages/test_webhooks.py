@@ -134,6 +134,15 @@ def test_a_state_without_messages_has_a_way_back():
     assert browser.get(detail(webhook, state="\x00odd")).status_code == 200
 
 
+def test_containers_whose_names_look_alike_are_told_apart_in_the_list_and_on_the_page():
+    here, there = make_container("shop"), make_container("Shop")
+    webhook, browser = a_webhook(here), administrator()
+
+    for page in (browser.get(reverse("pages:webhook-list")), browser.get(detail(webhook))):
+        assert f"shop ({str(here.uid)[:8]}…)" in text_of(page)
+        assert str(there.uid)[:8] not in text_of(page)
+
+
 def test_a_webhook_is_paused_and_resumed():
     webhook, browser = a_webhook(), administrator()
 

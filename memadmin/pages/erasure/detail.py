@@ -25,6 +25,7 @@ from memadmin.erasure.models import Approval, ErasureRequest, Ground, IdentityLe
 from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
 from memadmin.erasure.visibility import get_request, visible_requests
+from memadmin.pages.container_names import names_told_apart
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure import after
 from memadmin.pages.erasure.asking import question_of
@@ -61,10 +62,8 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
     context: dict[str, Any] = {
         **_choices(),
         "found": found,
-        "kind": Kind(found.kind),
         "clock": clock_of(found, today(timezone.now())),
-        "ground": grounds.words(Ground(found.ground)),
-        "subjects": _subjects(found),
+        **_asked(found),
         "bonds": bonds,
         "refusals": refused_by(found),
         "notes": list(found.notes.order_by("-written_at", "-id")[:TIMELINE]) if request.user.may(Right.ERASURE_REVIEW) else [],
@@ -112,6 +111,13 @@ def _subjects(found: ErasureRequest) -> list[Any]:
         found._named = list(found.subjects.select_related("container").order_by("id"))  # type: ignore[attr-defined]
     rows: list[Any] = found._named  # type: ignore[attr-defined]
     return rows
+
+
+def _asked(found: ErasureRequest) -> dict[str, Any]:
+    """Return what is asked for, on which ground, and about whom."""
+    containers = {row.container_id: row.container for row in _subjects(found) if row.container}
+    asked = {"kind": Kind(found.kind), "ground": grounds.words(Ground(found.ground))}
+    return {**asked, "subjects": _subjects(found), "told_apart": names_told_apart(containers.values())}
 
 
 def _duplicate_of(request: PersonRequest, found: ErasureRequest) -> ErasureRequest | None:

@@ -19,9 +19,9 @@ from memadmin.access.visibility import visible_containers
 from memadmin.erasure import disclosures
 from memadmin.erasure.disclosures import BadDisclosure, NoSuchUser
 from memadmin.erasure.models import Recipient
+from memadmin.pages.container_names import names_told_apart
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.recipients import seen_by
-from memadmin.pages.forms import names_told_apart
 from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.models import Container, Subject

@@ -22,14 +22,20 @@ from memadmin.erasure.models import Decision, ErasureRequest, Kind, Line, Manife
 from memadmin.erasure.moves import Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
-from memadmin.pages.erasure.shown_items import ShownItem, shown_items
+from memadmin.pages.erasure.shown_items import ARCHIVE, ShownItem, shown_items
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store import locations
 from memadmin.store.locations import Act, ItemClass
 from memadmin.store.models import ItemType
 
-TYPES = {"store.sessions": ItemType.SESSION, "store.working": ItemType.WORKING, "store.long_term": ItemType.LONG_TERM}
+TYPES: dict[str, str] = {
+    "store.sessions": ItemType.SESSION,
+    "store.working": ItemType.WORKING,
+    "store.long_term": ItemType.LONG_TERM,
+    "store.history": ItemType.HISTORY,
+    "store.archive": ARCHIVE,
+}
 SELECT = {"class": "form-select"}
 
 
@@ -116,7 +122,7 @@ def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", s
 def _with_what_they_say(
     request: PersonRequest, found: ErasureRequest, items: Sequence[ManifestItem]
 ) -> Iterator[tuple[ManifestItem, ShownItem | None]]:
-    """Yield each line with the session, message or memory that it is, None for other places and what has gone."""
+    """Yield each line with the item that it is, None for other places and what has gone."""
     named = {item.pk: (TYPES[item.location], item.row_uid) for item in items if item.location in TYPES}
     ids = found.subjects.filter(ticked=True, user_id__isnull=False).values_list("user_id", flat=True)
     shown = shown_items(request.user, named.values(), words=[str(each) for each in ids]) if named else {}

@@ -1,8 +1,8 @@
-"""Sessions, messages and memories that somebody has to decide about: whose each is, where it can be read, and what it says."""
+"""Items that somebody has to decide about, also in history and the archive: whose each is, where it can be read, what it says."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
@@ -11,15 +11,30 @@ from django.urls import reverse
 
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
-from memadmin.access.visibility import visible_memories, visible_sessions, visible_working
+from memadmin.access.visibility import visible_archive, visible_history, visible_memories, visible_sessions, visible_working
 from memadmin.pages import text as texts
-from memadmin.store.models import ItemType, LongTermMemory, Session, Subject, WorkingMemory
+from memadmin.store.archive import said_in
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Session, Subject, WorkingMemory
 from memadmin.store.said import texts_of
 
 BEFORE, LENGTH = 60, 200  # characters shown before a word that was looked for, and of the whole
-VISIBLE = {ItemType.SESSION: visible_sessions, ItemType.WORKING: visible_working, ItemType.LONG_TERM: visible_memories}
-NOUNS = {ItemType.SESSION: "session", ItemType.WORKING: "message", ItemType.LONG_TERM: "long-term memory"}
-Named = tuple[ItemType, UUID]
+ARCHIVE = "archive"  # copies there have the uids of what they copy
+VISIBLE: dict[str, Callable[[Person], Any]] = {
+    ItemType.SESSION: visible_sessions,
+    ItemType.WORKING: visible_working,
+    ItemType.LONG_TERM: visible_memories,
+    ItemType.HISTORY: visible_history,
+    ARCHIVE: visible_archive,
+}
+NOUNS: dict[str, str] = {
+    ItemType.SESSION: "session",
+    ItemType.WORKING: "message",
+    ItemType.LONG_TERM: "long-term memory",
+    ItemType.HISTORY: "change of a memory",
+    ARCHIVE: "archived copy",
+}
+NAMEABLE = (ItemType.SESSION, ItemType.WORKING, ItemType.LONG_TERM)  # what a request for single items may name
+Named = tuple[str, UUID]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +50,7 @@ class ShownItem:
 
 def shown_items(person: Person, named: Iterable[Named], *, words: Collection[str] = ()) -> dict[Named, ShownItem]:
     """Return those of the named items that the person may see. `words`: what they say is shown from there on."""
-    by_type: dict[ItemType, list[UUID]] = {}
+    by_type: dict[str, list[UUID]] = {}
     for item_type, uid in named:
         by_type.setdefault(item_type, []).append(uid)
     may_read = person.may(Right.MEMORY_READ_TEXT)
@@ -44,18 +59,18 @@ def shown_items(person: Person, named: Iterable[Named], *, words: Collection[str
         related = ("subject__container", *(["session"] if item_type == ItemType.WORKING else []))
         for row in VISIBLE[item_type](person).filter(uid__in=uids).select_related(*related):
             said = around(_said(row), words) if may_read else ""
-            found[item_type, row.uid] = ShownItem(f"{item_type.value}/{row.uid}", NOUNS[item_type], row.subject, _address(row), said)
+            found[item_type, row.uid] = ShownItem(f"{item_type}/{row.uid}", NOUNS[item_type], row.subject, _address(row), said)
     return found
 
 
 def named_items(names: Iterable[str]) -> list[Named]:
     """Read `long-term/<uid>`; what is no such name is left out."""
-    found = []
+    found: list[Named] = []
     for name in names:
         kind, _, uid = name.partition("/")
         try:
             item_type = ItemType(kind)
-            if item_type in VISIBLE:
+            if item_type in NAMEABLE:
                 found.append((item_type, UUID(uid)))
         except ValueError:
             continue
@@ -71,13 +86,20 @@ def around(text: str, words: Collection[str]) -> str:
     return texts.excerpt(cut, LENGTH) if cut.strip() else ""
 
 
-def _said(row: Session | WorkingMemory | LongTermMemory) -> str:
+def _said(row: Session | WorkingMemory | LongTermMemory | HistoryEntry | Archived) -> str:
     if isinstance(row, Session):
         return row.summary or ""
+    if isinstance(row, HistoryEntry):
+        return " → ".join([*(texts.changed_text(body) for body in (row.before, row.after) if body), *([row.error] if row.error else [])])
+    if isinstance(row, Archived):
+        return "\n".join(said_in(row))
     return (row.text or "") if isinstance(row, LongTermMemory) else "\n".join(texts_of(row.messages))
 
 
 def _address(row: Any) -> str:
+    if isinstance(row, HistoryEntry | Archived):
+        tab = "pages:user-history" if isinstance(row, HistoryEntry) else "pages:user-archive"
+        return reverse(tab, args=[row.subject.uid])
     if isinstance(row, LongTermMemory):
         return reverse("pages:memory-detail", args=[row.uid])
     if isinstance(row, Session):

@@ -1,6 +1,5 @@
 """Tags and filters of every template (built in: no `{% load %}`). All of them escape what people or agents wrote."""
 
-import json
 from collections.abc import Mapping
 from datetime import datetime
 from functools import cache
@@ -21,14 +20,15 @@ from memadmin.access.rights import Right
 from memadmin.lifecycle.forgetting import Rate
 from memadmin.lifecycle.totals import Totals, TypeTotals
 from memadmin.lifecycle.warnings import NOUNS
+from memadmin.pages import container_names, times, wording
 from memadmin.pages import text as texts
-from memadmin.pages import times, wording
 from memadmin.pages.words import word_named
 from memadmin.store import holding
 from memadmin.store.models import HoldScope, LongTermMemory, Session, Subject
 from retention.backtest import Loss
 
 register = template.Library()
+register.filter("changed_text", texts.changed_text)
 
 # Rows are full of scores and addresses. A template for each score, or a look through all addresses for each link, would take
 # longer than the rest of a page.
@@ -57,14 +57,6 @@ def visible(text: str | None) -> str:
 def isolate(text: object) -> SafeString:
     """Text of a user or agent inside our sentence: it may run in either direction without turning ours around."""
     return format_html('<bdi dir="auto" class="user-text">{}</bdi>', texts.visible("" if text is None else str(text)))
-
-
-@register.filter
-def changed_text(body: object) -> str:
-    """What history keeps of a memory, before or after a change: its text, or whatever else the source sent."""
-    if isinstance(body, Mapping) and isinstance(body.get("memory"), str):
-        return str(body["memory"])
-    return body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
 
 
 @register.filter
@@ -119,6 +111,15 @@ def short_target(target: str) -> str:
 def at(table: Mapping[Any, Any], key: object) -> Any:
     """{{ names|at:run.actor }}: what the table has under a key that is itself a value; "" when nothing."""
     return table.get(key, "")
+
+
+@register.simple_tag(takes_context=True)
+def container_name(context: Mapping[str, Any], name: str, uid: UUID) -> str:
+    """The name of a container, with the beginning of its uid where another one that the person sees has a name that looks the same."""
+    request = context["request"]
+    if not hasattr(request, "containers_alike"):  # once for a page, and only on pages that name containers
+        request.containers_alike = container_names.alike_for(request.user)
+    return container_names.name_among(request.containers_alike, name, uid)
 
 
 @register.filter
