@@ -1,6 +1,6 @@
 """After an execution that left something: what the next manifest takes over from the one before, and what it has that nobody approved.
 
-Invariant: nothing is erased on the word of an old approval but what that approval named, and technical copies of it.
+Invariant: nothing is erased on the word of an old approval but what that approval named, technical copies of it, and the papers.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def carry_over(manifest: Manifest) -> int:
             decided = known.get((item.location, item.row_uid))
             if decided is not None:
                 _decide_as(item, decided)
-            elif item.item_class != ItemClass.COPY and item.act not in STAYS:
+            elif item.item_class != ItemClass.COPY and item.act not in (*STAYS, Act.CLEAR):
                 strangers += 1
     _add_staying(manifest, before)
     return strangers

@@ -6,7 +6,7 @@ it. No log holds whose data it was: an entry names the recipient alone.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -62,25 +62,66 @@ class Counted:
         return self.people - self.unknown
 
 
-@transaction.atomic
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Data of a user that a recipient was given. `own_id`: by which it knows the person itself, None where nobody has said."""
+
+    subject: Subject
+    own_id: str | None
+    at: datetime
+
+
+class NotRecorded(Exception):
+    """Of what was to be noted at once nothing was: `problems` says what is wrong with which of them, by their places in the list."""
+
+    def __init__(self, problems: Mapping[int, BadDisclosure | NoSuchUser]) -> None:
+        super().__init__(f"{len(problems)} of them cannot have been so")
+        self.problems = problems
+
+
 def record(
     recipient: Recipient, subject: Subject, *, own_id: str | None, at: datetime, actor: str, now: datetime
 ) -> tuple[Disclosure, bool]:
     """Note that a recipient was given data of a user; return the note and whether it is new. Said again it only moves its times.
 
-    `own_id`: by which the recipient itself knows the person, None where nobody has said. Raises BadDisclosure, NoSuchUser, KeysUnusable.
+    Raises BadDisclosure, NoSuchUser, KeysUnusable.
     """
-    _check(recipient, subject, own_id=own_id, at=at, now=now)
-    if not Subject.objects.select_for_update().filter(pk=subject.pk).exists():  # waits for an erasure that removes them just now
-        raise NoSuchUser
+    try:
+        return record_all(recipient, [Given(subject, own_id, at)], actor=actor, now=now)[0]
+    except NotRecorded as refused:
+        raise refused.problems[0] from None
+
+
+@transaction.atomic
+def record_all(recipient: Recipient, given: Sequence[Given], *, actor: str, now: datetime) -> list[tuple[Disclosure, bool]]:
+    """Note all of these or none; return each note and whether it is new. Raises NotRecorded, KeysUnusable."""
+    wanted = {each.subject.pk for each in given}  # locked: waits for an erasure that removes them just now
+    there = set(Subject.objects.select_for_update().filter(pk__in=wanted).order_by("pk").values_list("pk", flat=True))
+    problems = {at: wrong for at, each in enumerate(given) if (wrong := _wrong_with(recipient, each, there, now=now))}
+    if problems:
+        raise NotRecorded(problems)
+    made = [_record_one(recipient, each) for each in given]
+    counts = {"new": sum(is_new for _, is_new in made), "own_id": sum(each.own_id is not None for each in given)}
+    log.note(Action.DISCLOSURE_RECORDED, actor=actor, target=str(recipient), at=now, counts=counts)
+    return made
+
+
+def _wrong_with(recipient: Recipient, given: Given, there: Collection[int], *, now: datetime) -> BadDisclosure | NoSuchUser | None:
+    try:
+        _check(recipient, given.subject, own_id=given.own_id, at=given.at, now=now)
+    except (BadDisclosure, NoSuchUser) as wrong:
+        return wrong
+    return None if given.subject.pk in there else NoSuchUser()
+
+
+def _record_one(recipient: Recipient, given: Given) -> tuple[Disclosure, bool]:
+    subject, at, own_id = given.subject, given.at, given.own_id
     known = _known(recipient, subject, own_id)
     made = known or Disclosure(recipient=recipient, container_id=subject.container_id, subject_id=subject.pk, first_at=at, last_at=at)
     made.first_at, made.last_at = min(made.first_at, at), max(made.last_at, at)
     if own_id is not None and made.own_id is None:
         made.own_id, made.own_ref = sealed.box(PURPOSE).encrypt(own_id.encode()), refs.name_ref(REF_KIND, own_id)
     made.save()
-    counts = {"new": int(known is None), "own_id": int(own_id is not None)}
-    log.note(Action.DISCLOSURE_RECORDED, actor=actor, target=str(recipient), at=now, counts=counts)
     return made, known is None
 
 

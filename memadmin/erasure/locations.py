@@ -2,6 +2,7 @@
 
 from memadmin.erasure.access_exports import ending
 from memadmin.erasure.access_exports.copies import copies
+from memadmin.erasure.disclosed import noted_of
 from memadmin.store.locations import Act, ItemClass, Location, register, waive
 
 WORD = "one of our own fixed words or numbers"
@@ -122,6 +123,7 @@ register(
         waived={"uid": "a random name of ours"},
         item_class=ItemClass.RECIPIENT,
         act=Act.CLEAR,
+        find=noted_of,
         goes="In the last step of an erasure, when the notices to these recipients have been made, under their own ids of the person.",
     ),
 )

@@ -43,7 +43,8 @@ USER, OWN = "user", "yours"  # types of references: an id of the agents, an id t
 LONGEST_REASON = 1_000
 PATH = "/erasure-notices/{uid}/acknowledge"
 NOT_TOLD = (NoticeState.IMPOSSIBLE, NoticeState.DISPROPORTIONATE)
-Parts = dict[int, list[dict[str, str]]]
+Name = dict[str, Any]  # type and id; of a single item also whose it is, where the recipient knows the person by an id of its own
+Parts = dict[int, list[Name]]
 
 
 class NoticeEnded(Refusal):
@@ -82,14 +83,14 @@ def _names(request: ErasureRequest) -> Parts:
     return found
 
 
-def _of_container(request: ErasureRequest, container: int, names: list[dict[str, str]], *, now: datetime) -> Iterator[RecipientNotice]:
+def _of_container(request: ErasureRequest, container: int, names: list[Name], *, now: datetime) -> Iterator[RecipientNotice]:
     box = sealed.box(PURPOSE)
-    users = _users_of(request, container)
+    owners = _owners_of(request, container)
     for recipient in recipients.of_containers([container]):
-        known = _as_known_to(recipient, names, users)
+        known = _as_known_to(recipient, names, owners)
         for part, start in enumerate(range(0, len(known), NAMES_IN_ONE), 1):
             named = known[start : start + NAMES_IN_ONE]
-            said, own = json.dumps(named).encode(), sum(name["type"] == OWN for name in named)
+            said, own = json.dumps(named).encode(), sum(name["type"] == OWN or "whose" in name for name in named)
             yield RecipientNotice(
                 request=request,
                 recipient=recipient,
@@ -104,29 +105,34 @@ def _of_container(request: ErasureRequest, container: int, names: list[dict[str,
             )
 
 
-def _users_of(request: ErasureRequest, container: int) -> dict[str, int]:
-    """Return the keys of the users that a request takes whole in a container, by their ids."""
+def _owners_of(request: ErasureRequest, container: int) -> dict[str, int]:
+    """Return the keys of the users that a request takes whole in a container by their ids, or those of the owners of its items by these."""
     if not Kind(request.kind).is_about_people:
-        return {}
+        return {str(uid): subject for uid, subject in request.items.filter(container=container).values_list("item_uid", "subject_id")}
     named = request.subjects.filter(ticked=True, container=container, user_id__isnull=False, subject_id__isnull=False)
     return {str(user_id): int(key) for user_id, key in named.values_list("user_id", "subject_id") if key is not None}
 
 
-def _as_known_to(recipient: Recipient, names: list[dict[str, str]], users: dict[str, int]) -> list[dict[str, str]]:
-    """Return the names with the recipient's own ids for the users in place of ours, where they are known. Raises KeysUnusable."""
-    own = disclosures.own_ids(recipient, users.values())
-    found: list[dict[str, str]] = []
+def _as_known_to(recipient: Recipient, names: list[Name], owners: dict[str, int]) -> list[Name]:
+    """Return the names as the recipient can recognise them, where its own ids of the persons are known: these in place of ours, and
+    beside the uid of an item, which only we know. Raises KeysUnusable.
+    """
+    own = disclosures.own_ids(recipient, set(owners.values()))
+    found: list[Name] = []
     for name in names:
-        ids = own.get(users.get(name["id"], 0), []) if name["type"] == USER else []
-        found += [{"type": OWN, "id": each} for each in ids] or [name]
+        ids = own.get(owners.get(name["id"], 0), [])
+        if name["type"] == USER:
+            found += [{"type": OWN, "id": each} for each in ids] or [name]
+        else:
+            found.append({**name, "whose": ids} if ids else name)
     return found
 
 
-def names_in(notice: RecipientNotice) -> list[dict[str, str]]:
+def names_in(notice: RecipientNotice) -> list[Name]:
     """Return under which names the recipient knows what it is about; none once the notice has ended. Raises KeysUnusable."""
     if notice.references is None:
         return []
-    found: list[dict[str, str]] = json.loads(zlib.decompress(sealed.opened(PURPOSE, bytes(notice.references))))
+    found: list[Name] = json.loads(zlib.decompress(sealed.opened(PURPOSE, bytes(notice.references))))
     return found
 
 

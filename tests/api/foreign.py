@@ -179,6 +179,7 @@ def bodies(foreign: Foreign) -> dict[str, list[Any]]:
         "restore": [None, {"uids": [memory, copy], "force": True}, {"user_id": KNOWN, "force": True}],
         "hard-limit": [{"days": 400}],
         "disclosures": [{"recipient": foreign.uids["recipients"], "user_id": KNOWN, "own_id": "taken"}],
+        "at-once": [{"recipient": foreign.uids["recipients"], "people": [{"user_id": KNOWN, "own_id": "taken"}]}],
         "summarising": [{"enabled": True}, {"summarise": True}],
         "go-on": [None, {"reason": "taken"}],
         "approve": [{"digest": "0" * 64}],

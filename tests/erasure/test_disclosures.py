@@ -7,33 +7,28 @@ from django.db import IntegrityError, transaction
 
 from memadmin.audit.models import AuditEntry, AuditPayload, AuditPending
 from memadmin.erasure import disclosures, notices, register
-from memadmin.erasure.disclosures import BadDisclosure, NoSuchUser
-from memadmin.erasure.models import Certificate, Disclosure, Kind, NoticeState, Recipient, RecipientKind, RecipientNotice, Status
-from memadmin.store.models import Subject
+from memadmin.erasure.disclosures import BadDisclosure, Given, NoSuchUser, NotRecorded
+from memadmin.erasure.models import Certificate, Disclosure, Kind, NoticeState, Recipient, RecipientNotice, Status
+from memadmin.store.models import LongTermMemory, Subject
 from memadmin.store.suppression_keys import rotate
 from tests.erasure.access_exports.making import asked, files_of
 from tests.erasure.executing import execute
+from tests.erasure.giving import THEIRS, given, somebody, told_by_mail
 from tests.erasure.papers import a_request
-from tests.erasure.test_notices import a_recipient
-from tests.erasure.workflow import approved, opened
+from tests.erasure.workflow import answers, approved, discovered, found, opened, opened_for
 from tests.factories import ACTOR, NOON, days, make_container, make_memory
 
 pytestmark = pytest.mark.django_db
-THEIRS = "crm-zebrafinch-77"
 
 
 @pytest.fixture
 def subject():
-    return make_memory(make_container(), "likes tea", user_id="ann").subject
+    return somebody()
 
 
 @pytest.fixture
 def recipient(subject):
-    return a_recipient(subject.container, kind=RecipientKind.MANUAL, contact="by mail")[0]
-
-
-def given(recipient, subject, own_id=THEIRS, *, at=NOON, now=NOON):
-    return disclosures.record(recipient, subject, own_id=own_id, at=at, actor=ACTOR, now=now)[0]
+    return told_by_mail(subject.container)
 
 
 def names_of_the_notice():
@@ -81,7 +76,7 @@ def test_an_id_is_known_again_under_a_new_key(recipient, subject):
 
 
 def test_what_cannot_have_been_is_refused(recipient, subject):
-    elsewhere = make_memory(make_container("other"), "gin", user_id="bob").subject
+    elsewhere = somebody("bob", make_container("other"))
     nobody = make_memory(subject.container, "it rains", user_id=None).subject
     wrong = [(elsewhere, THEIRS, NOON, "recipient"), (subject, " ", NOON, "own_id"), (subject, "x" * 513, NOON, "own_id")]
     wrong += [(subject, "a\0", NOON, "own_id"), (subject, THEIRS, NOON + days(1), "at")]
@@ -112,8 +107,8 @@ def test_who_was_removed_just_now_is_not_noted(recipient, subject):
 
 
 def test_a_notice_names_by_the_recipients_own_id_and_by_ours_where_none_is_known(recipient, subject):
-    bob = make_memory(subject.container, "gin", user_id="bob").subject
-    carl = make_memory(subject.container, "ale", user_id="carl").subject
+    bob = somebody("bob", subject.container)
+    carl = somebody("carl", subject.container)
     given(recipient, subject)
     given(recipient, bob, None)
 
@@ -125,7 +120,7 @@ def test_a_notice_names_by_the_recipients_own_id_and_by_ours_where_none_is_known
 
 
 def test_each_recipient_is_told_its_own_id_and_no_other_ones(recipient, subject):
-    other = a_recipient(subject.container, kind=RecipientKind.MANUAL, contact="by mail", name="Other")[0]
+    other = told_by_mail(subject.container, name="Other")
     given(recipient, subject)
     given(other, subject, "theirs-2")
 
@@ -137,7 +132,7 @@ def test_each_recipient_is_told_its_own_id_and_no_other_ones(recipient, subject)
 
 @pytest.mark.django_db(transaction=True)
 def test_an_erasure_tells_first_and_then_nothing_is_left_but_the_sealed_notice(recipient, subject):
-    neighbour = make_memory(subject.container, "gin", user_id="ann2").subject
+    neighbour = somebody("ann2", subject.container)
     given(recipient, subject)
     stays = given(recipient, neighbour, "crm-zebrafinch-778")
     before = Disclosure.objects.filter(pk=stays.pk).values().get()
@@ -169,7 +164,7 @@ def test_what_erases_nobody_leaves_it(recipient, subject, kind):
 
 
 def test_the_person_is_told_when_and_as_whom_they_are_known(recipient, subject):
-    a_recipient(subject.container, kind=RecipientKind.MANUAL, contact="by mail", name="Quiet")
+    told_by_mail(subject.container, name="Quiet")
     given(recipient, subject, at=NOON - days(3))
     given(recipient, subject)
 
@@ -198,3 +193,70 @@ def test_the_database_keeps_one_row_for_an_id_and_none_that_is_half_sealed(recip
     for change in ({}, {"own_ref": ""}, {"own_id": None, "own_ref": "x"}, {"own_ref": "y", "first_at": NOON + days(1)}):
         with pytest.raises(IntegrityError), transaction.atomic():
             Disclosure.objects.create(**{**row, **change})
+
+
+def test_a_search_counts_them_among_what_goes_with_the_papers_and_not_those_of_a_neighbour(recipient, subject):
+    given(recipient, subject)
+    given(recipient, subject, "second")
+    given(recipient, somebody("ann2", subject.container))
+
+    manifest = discovered(opened())
+
+    assert found(manifest)["erasure.disclosures", "G", "clear"] == 2
+    assert answers(manifest)["erasure.disclosures"] == "found"
+    assert not manifest.items.filter(location="erasure.disclosures", decision="waiting").exists()
+
+
+def test_where_nothing_is_noted_the_search_has_looked(subject):
+    assert answers(discovered(opened()))["erasure.disclosures"] == "absent"
+
+
+def test_a_search_about_single_items_leaves_what_is_noted_of_their_user(recipient, subject):
+    given(recipient, subject)
+
+    manifest = discovered(opened_for(LongTermMemory.objects.get()))
+
+    assert "erasure.disclosures" not in {place for place, _, _ in found(manifest)}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_one_that_is_noted_after_the_approval_goes_too_and_sends_nothing_back(recipient, subject):
+    request = opened()
+    approved(request)
+    given(recipient, subject)
+
+    execute(request)
+
+    assert (request.state, Disclosure.objects.count()) == (Status.COMPLETED, 0)
+
+
+def test_a_notice_about_an_item_names_whose_it_is_by_the_recipients_own_id(recipient, subject):
+    bobs = make_memory(subject.container, "gin", user_id="bob")
+    anns = LongTermMemory.objects.exclude(pk=bobs.pk).get()
+    given(recipient, subject)
+    given(recipient, bobs.subject, None)
+
+    notices.make(opened_for(anns, bobs), now=NOON)
+
+    assert names_of_the_notice() == [
+        {"type": "long-term", "id": str(anns.uid), "whose": [THEIRS]},
+        {"type": "long-term", "id": str(bobs.uid)},
+    ]
+    assert RecipientNotice.objects.values_list("by_own_id", "by_our_id").get() == (1, 0)
+    assert "ann" not in json.dumps(names_of_the_notice())
+
+
+def test_several_are_noted_at_once_or_none(recipient, subject):
+    bob = somebody("bob", subject.container)
+    nobody = make_memory(subject.container, "it rains", user_id=None).subject
+    people = [Given(subject, THEIRS, NOON), Given(bob, None, NOON - days(1))]
+
+    with pytest.raises(NotRecorded) as refused:
+        disclosures.record_all(recipient, [*people, Given(nobody, None, NOON), Given(bob, " ", NOON)], actor=ACTOR, now=NOON)
+    assert {at: type(wrong) for at, wrong in refused.value.problems.items()} == {2: NoSuchUser, 3: BadDisclosure}
+    assert not Disclosure.objects.exists()
+    made = disclosures.record_all(recipient, people, actor=ACTOR, now=NOON)
+
+    assert [is_new for _, is_new in made] == [True, True]
+    assert disclosures.own_ids(recipient, [subject.pk, bob.pk]) == {subject.pk: [THEIRS]}
+    assert everything_logged().count("disclosure.recorded") == 1

@@ -8,24 +8,25 @@ from django.utils import timezone
 
 from memadmin.access.roles import Role
 from memadmin.erasure import disclosures, notices
-from memadmin.erasure.models import Disclosure, RecipientKind
+from memadmin.erasure.models import Disclosure, Kind
+from memadmin.store.models import LongTermMemory
+from tests.erasure.giving import THEIRS, given, somebody, told_by_mail
 from tests.erasure.papers import a_request
-from tests.erasure.test_notices import a_recipient
-from tests.factories import ACTOR, NOON, make_container, make_memory
+from tests.erasure.workflow import discovered, opened, opened_for
+from tests.factories import NOON, make_container
 from tests.people import a_browser_of, auditor, support
 
 pytestmark = pytest.mark.django_db
-THEIRS = "crm-zebrafinch-77"
 
 
 @pytest.fixture
 def subject():
-    return make_memory(make_container(), "likes tea", user_id="zebrafinch").subject
+    return somebody("zebrafinch")
 
 
 @pytest.fixture
 def recipient(subject):
-    return a_recipient(subject.container, kind=RecipientKind.MANUAL, contact="by mail")[0]
+    return told_by_mail(subject.container)
 
 
 def officer(**details):
@@ -87,11 +88,11 @@ def test_who_may_not_name_people_notes_nothing(recipient, subject):
 
 
 def test_55_other_containers_are_neither_counted_nor_offered(subject):
-    everywhere = a_recipient(kind=RecipientKind.MANUAL, contact="by mail")[0]
-    hidden = make_memory(make_container("hidden-shop"), "gin", user_id="bob").subject
+    everywhere = told_by_mail()
+    hidden = somebody("bob", make_container("hidden-shop"))
     now = timezone.now()
-    disclosures.record(everywhere, hidden, own_id=THEIRS, at=now, actor=ACTOR, now=now)
-    far = a_recipient(hidden.container, kind=RecipientKind.MANUAL, contact="by mail", name="Far")[0]
+    given(everywhere, hidden, at=now, now=now)
+    far = told_by_mail(hidden.container, name="Far")
     browser = officer(containers=[subject.container])
 
     shown = text_of(browser.get(page(everywhere)))
@@ -104,10 +105,10 @@ def test_55_other_containers_are_neither_counted_nor_offered(subject):
 
 
 def test_the_report_of_a_request_says_for_whom_no_own_id_is_known(recipient, subject):
-    bob = make_memory(subject.container, "gin", user_id="bob").subject
-    carl = make_memory(subject.container, "ale", user_id="carl").subject
+    bob = somebody("bob", subject.container)
+    carl = somebody("carl", subject.container)
     for whose, own_id in ((subject, THEIRS), (bob, None)):
-        disclosures.record(recipient, whose, own_id=own_id, at=NOON, actor=ACTOR, now=NOON)
+        given(recipient, whose, own_id)
     request = a_request(subject, bob, carl, number=7)
     browser = officer()
 
@@ -130,15 +131,61 @@ def test_the_report_of_a_request_says_for_whom_no_own_id_is_known(recipient, sub
 
 
 def test_a_name_with_markup_is_shown_as_text(subject):
-    made = a_recipient(kind=RecipientKind.MANUAL, contact="by mail", name="<b>Partner</b>")[0]
+    made = told_by_mail(name="<b>Partner</b>")
 
     assert b"<b>Partner" not in officer().get(page(made)).content
 
 
 def test_containers_whose_names_look_alike_are_told_apart(subject):
     twin = make_container(subject.container.name)
-    everywhere = a_recipient(kind=RecipientKind.MANUAL, contact="by mail")[0]
+    everywhere = told_by_mail()
 
     shown = text_of(officer().get(page(everywhere)))
 
     assert all(f"({str(each.uid)[:8]}…)</option>" in shown for each in (subject.container, twin))
+
+
+def test_the_page_of_a_request_says_that_they_have_copies_until_they_are_told(recipient, subject):
+    browser, request = officer(), a_request(subject, number=7)
+    address = reverse("pages:notice-list", args=[request.uid])
+    assert "Who has copies, and will be told" in text_of(browser.get(address))
+
+    notices.make(request, now=NOON)
+
+    assert "Who had copies, and what they were told" in text_of(browser.get(address))
+
+
+def test_of_an_access_nobody_is_told(recipient, subject):
+    request = a_request(subject, kind=Kind.ACCESS, number=7)
+
+    page = text_of(officer().get(reverse("pages:notice-list", args=[request.uid])))
+
+    assert "Who has copies" in page
+    assert "will be told" not in page.lower()
+
+
+def test_a_notice_about_an_item_shows_whose_it_is_to_who_tells_them(recipient, subject):
+    browser = officer()
+    given(recipient, subject)
+    request = opened_for(LongTermMemory.objects.get())
+    notices.make(request, now=NOON)
+
+    page = text_of(browser.get(reverse("pages:notice-list", args=[request.uid])))
+
+    assert f"</code></bdi> of <bdi><code>{THEIRS}</code></bdi>" in page
+
+
+def test_what_recipients_have_is_counted_in_the_manifest_and_says_when_it_goes(recipient, subject):
+    given(recipient, subject)
+    given(recipient, somebody("zebrafinch2", subject.container))
+    request = opened("zebrafinch", others=[])
+    discovered(request)
+    browser = a_browser_of(Role.COMPLIANCE, login="carl")
+
+    page = text_of(browser.get(reverse("pages:erasure-detail", args=[request.uid])))
+    items = text_of(browser.get(reverse("pages:erasure-items", args=[request.uid]), {"place": "erasure.disclosures"}))
+
+    for shown in (page, items):
+        assert "Which recipients were given data of whom" in shown
+        assert "In the last step of an erasure, when the notices to these recipients have been made" in shown
+        assert THEIRS not in shown

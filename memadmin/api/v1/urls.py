@@ -50,6 +50,7 @@ urlpatterns = [
     path(f"{ONE}/recall", memories.Recall.as_view()),
     path(f"{ONE}/feedback", feedback.FeedbackReports.as_view()),
     path(f"{ONE}/disclosures", disclosures.Disclosures.as_view()),
+    path(f"{ONE}/disclosures/at-once", disclosures.DisclosuresAtOnce.as_view()),
     path(f"{ONE}/bulk", bulk.Bulk.as_view()),
     path(f"{ONE}/pins", pins.Pins.as_view()),
     path(f"{ONE}/pins/review", pins.PinReview.as_view()),

@@ -18,6 +18,7 @@ from memadmin.erasure import disclosures, notices, recipients
 from memadmin.erasure.models import ErasureRequest, Kind, NoticeState, Recipient, RecipientNotice
 from memadmin.erasure.models.recipients import OPEN_STATES
 from memadmin.erasure.moves import Refusal
+from memadmin.erasure.querysets import ENDED
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem
@@ -34,6 +35,7 @@ def notice_list(request: PersonRequest, uid: UUID) -> HttpResponse:
     rows = list(found.notices.select_related("recipient", "container").order_by("recipient__name", "container", "part")[:SHOWN])
     context = {
         "found": found,
+        "heading": _heading(found, is_told=bool(rows)),
         "rows": [_shown(row, request.user) for row in rows],
         "report": _report(found),
         "will_be_told": not rows and found.completed_at is None and found.kind != Kind.ACCESS,
@@ -43,6 +45,15 @@ def notice_list(request: PersonRequest, uid: UUID) -> HttpResponse:
         "now": timezone.now(),
     }
     return render(request, "recipients/notices.html", context)
+
+
+def _heading(found: ErasureRequest, *, is_told: bool) -> str:
+    """Say what the page can tell by now: nobody is told of anything before it is done, and of an access nobody is."""
+    if is_told:
+        return "Who had copies, and what they were told"
+    if found.completed_at is not None or found.kind == Kind.ACCESS or found.state in ENDED:
+        return "Who has copies"
+    return "Who has copies, and will be told"
 
 
 def _shown(row: RecipientNotice, person: Person) -> dict[str, Any]:
