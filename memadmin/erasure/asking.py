@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 from uuid import UUID
@@ -30,7 +31,7 @@ OF_TYPE: dict[str, tuple[str, Any]] = {
     ItemType.HISTORY: ("store.history", HistoryEntry),
 }
 BY_UID = {*(name for name, _ in OF_TYPE.values()), "store.archive"}
-LIMIT_SHORT, LIMIT_CUT = "ids_too_short", "copies_cut"
+LIMIT_SHORT, LIMIT_CUT, LIMIT_COMMON = "ids_too_short", "copies_cut", "common_words"
 
 
 def places() -> list[Location]:
@@ -142,15 +143,20 @@ def add_mentions(manifest: Manifest, location: Location, after: int) -> int | No
     page = list(rows.values("pk", "subject_id", "stays", *location.searched, *_extra(location))[:SEARCHED])
     found: dict[str, list[Found]] = {}
     for row in page:
-        values = [location.read[name](row[name]) if name in location.read else row[name] for name in location.searched]
-        why = searcher.why(values)
-        if why:
+        match = searcher.match(searched_in(location, row))
+        if match:
             uid = row.get("uid") or locations.row_uid(location.name, row["pk"])
-            found.setdefault(why, []).append(Found(row["pk"], uid, row["subject_id"], at=row.get("stored_at"), held=row["stays"]))
+            thing = Found(row["pk"], uid, row["subject_id"], at=row.get("stored_at"), held=row["stays"])
+            found.setdefault(match.why, []).append(replace(thing, matched=match.ref, matched_at=match.at))
     for why, things in found.items():
         new = _new(manifest, location, things)
         manifests.add(manifest, location.name, new, item_class=ItemClass.MENTION, act=Act.REDACT, reason=why, waits=True)
     return page[-1]["pk"] if len(page) == SEARCHED else None
+
+
+def searched_in(location: Location, row: Mapping[str, Any]) -> list[Any]:
+    """Return what a row says in the columns that are looked through, as a search reads them."""
+    return [location.read[name](row[name]) if name in location.read else row[name] for name in location.searched]
 
 
 def note_answers(manifest: Manifest) -> None:
@@ -162,7 +168,7 @@ def note_answers(manifest: Manifest) -> None:
             asked = Answer.FOUND if location.name in with_items else Answer.ABSENT
             manifests.tell(manifest, location.name, Answer.CLEARED if location.find is None else asked)
     searcher = mentions.searcher_of(manifest)
-    limits = {LIMIT_SHORT: searcher.scope.too_short, LIMIT_CUT: searcher.cut}
+    limits = {LIMIT_SHORT: searcher.scope.too_short, LIMIT_CUT: searcher.cut, LIMIT_COMMON: searcher.common > 0}
     manifest.limits = [code for code, holds in limits.items() if holds]
     manifest.save(update_fields=["limits"])
 

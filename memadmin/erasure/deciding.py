@@ -80,9 +80,9 @@ def current(request: ErasureRequest) -> Manifest:
 @audited(Action.ERASURE_DECIDED)
 def decide(request: ErasureRequest, ids: Sequence[int], verdict: Verdict, *, actor: str, now: datetime) -> int:
     """Treat these lines of the manifest so, and return how many there were. Raises NotDecidable, WrongState."""
-    manifest = _in_review(request)
+    manifest = in_review(request)
     items = ManifestItem.objects.filter(manifest=manifest, pk__in=list(ids))
-    _check(
+    check(
         items.order_by("item_class").values_list("item_class", flat=True).distinct(), verdict, codes_for(request.kind, verdict.act), now=now
     )
     if items.filter(reason_code=manifests.HELD).exists():
@@ -99,7 +99,7 @@ def decide(request: ErasureRequest, ids: Sequence[int], verdict: Verdict, *, act
 @audited(Action.ERASURE_DECIDED)
 def accept_planned(request: ErasureRequest, item_class: ItemClass, *, actor: str, now: datetime) -> int:
     """Decide that all of a class that wait are treated as planned, and return how many. Raises WrongState, NotDecidable."""
-    manifest = _in_review(request)
+    manifest = in_review(request)
     waiting = ManifestItem.objects.filter(manifest=manifest, item_class=item_class, decision=Decision.WAITING)
     changed = waiting.update(decision=Decision.MADE, decided_by=actor)
     if not changed:
@@ -113,7 +113,7 @@ def accept_planned(request: ErasureRequest, item_class: ItemClass, *, actor: str
 @audited(Action.ERASURE_SUBMITTED)
 def submit(request: ErasureRequest, *, actor: str, now: datetime) -> None:
     """Freeze the manifest and ask for a second person's approval. Raises NotReady, WrongState."""
-    manifest = _in_review(request)
+    manifest = in_review(request)
     missing = what_is_missing(request, manifest)
     if missing:
         raise NotReady(" ".join(missing))
@@ -170,7 +170,8 @@ def return_to_review(request: ErasureRequest, *, code: str, actor: str, now: dat
     log.append(Action.ERASURE_RETURNED, actor=actor, target=target_of(request), at=now, reason_code=code)
 
 
-def _in_review(request: ErasureRequest) -> Manifest:
+def in_review(request: ErasureRequest) -> Manifest:
+    """Return the manifest that decisions are made about, its request locked. Raises WrongState."""
     locked = ErasureRequest.objects.select_for_update().get(pk=request.pk)
     if locked.state != Status.REVIEW:
         raise WrongState(f"Request {request.number} is {Status(locked.state).label}: its manifest is not open for review.")
@@ -182,7 +183,8 @@ def codes_for(kind: str, act: Act) -> dict[str, str]:
     return WITHHELD_FROM_ACCESS if kind == Kind.ACCESS and act == Act.WITHHOLD else CODES.get(act, {})
 
 
-def _check(classes: Iterable[str], verdict: Verdict, codes: Mapping[str, str], *, now: datetime) -> None:
+def check(classes: Iterable[str], verdict: Verdict, codes: Mapping[str, str], *, now: datetime) -> None:
+    """Raise NotDecidable where things of these classes cannot be treated so, or a reason or day is missing."""
     for item_class in classes:
         if verdict.act not in ALLOWED[item_class]:
             raise NotDecidable(f"What is {ItemClass(item_class).label} cannot be treated so: {verdict.act.label}.")

@@ -21,7 +21,7 @@ STAYS = (Act.WITHHOLD, Act.KEEP)
 AT_ONCE = 500
 COPIED = (
     *("location", "row_key", "row_uid", "item_ref", "subject_id", "item_class", "act", "reason_code", "review_on", "decision"),
-    *("decided_by", "survivors", "size", "dated_at"),
+    *("decided_by", "survivors", "size", "dated_at", "matched", "matched_at"),
 )
 
 

@@ -46,6 +46,8 @@ def add(
                 "survivors": None,
                 "size": thing.size,
                 "dated_at": thing.at,
+                "matched": thing.matched,
+                "matched_at": thing.matched_at,
             }
             for thing, ref in zip(found, refs.item_refs(thing.uid for thing in found), strict=True)
         ],

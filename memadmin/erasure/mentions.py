@@ -38,6 +38,17 @@ _SPOKEN: tuple[tuple[Any, tuple[str, ...]], ...] = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Match:
+    """By what a row mentions the person. `ref` is a digest of all names and passages that it has of them: rows with the same one share
+    exactly these. `at` says where the plainest of them stands, as "text:from-to".
+    """
+
+    why: str
+    ref: str
+    at: str
+
+
 @dataclass(frozen=True)
 class Searcher:
     """What to look for in other people's texts. `cut` is True when the person said more than could be held in memory."""
@@ -46,14 +57,31 @@ class Searcher:
     shingles: array[int]
     key: bytes
     cut: bool
+    common: int = 0  # runs of words that were left out, since several others say them as well
 
-    def why(self, values: Iterable[Any]) -> str:
-        """Return why the values of a row mention the person: `identifier`, `copied_text`, or "" where they do not."""
+    def match(self, values: Iterable[Any]) -> Match | None:
+        """Return why and by what the values of a row mention the person, None where they do not."""
         texts = [text for value in values for text in texts_in(value)]
-        pattern = self.scope.pattern
-        if pattern is not None and any(map(pattern.search, texts)):
-            return IDENTIFIER
-        return COPY if any(map(self.copied, texts)) else ""
+        named = [(at, found) for at, text in enumerate(texts) for found in self._names_in(text)]
+        copied = [(at, self._copied_in(text)) for at, text in enumerate(texts)]
+        digests = sorted({digest for _, hits in copied for digest, _ in hits})
+        if not named and not digests:
+            return None
+        names = sorted({found.group().casefold() for _, found in named})
+        said = json.dumps([names, digests], ensure_ascii=True).encode()
+        ref = hashlib.blake2b(said, digest_size=DIGEST_BYTES, key=self.key).hexdigest()
+        if named:
+            at, found = named[0]
+            return Match(IDENTIFIER, ref, f"{at}:{found.start()}-{found.end()}")
+        at, hits = max(copied, key=lambda each: len(each[1]))
+        return Match(COPY, ref, _span(at, texts[at], [place for _, place in hits]))
+
+    def _names_in(self, text: str) -> Iterator[re.Match[str]]:
+        return iter(()) if self.scope.pattern is None else self.scope.pattern.finditer(text)
+
+    def _copied_in(self, text: str) -> list[tuple[int, int]]:
+        """Return each run of words that the person said too, by its digest and by the number of its first word in the text."""
+        return [(digest, place) for place, digest in enumerate(shingles_of(text, self.key)) if self._has(digest)]
 
     def copied(self, text: str) -> bool:
         """Whether a text has five words in a row of what the person said."""
@@ -76,7 +104,8 @@ def _made_for(manifest_id: int, name: str) -> Searcher:
     key = hashlib.sha256(name.encode()).digest()[:16]
     found = set(islice(_spoken(scope, key), MOST_SHINGLES))
     cut = len(found) >= MOST_SHINGLES
-    return Searcher(scope, array("Q", sorted(found - _common(scope, found, key))), key, cut)
+    common = _common(scope, found, key)
+    return Searcher(scope, array("Q", sorted(found - common)), key, cut, len(common))
 
 
 def shingles_of(text: str, key: bytes) -> Iterator[int]:
@@ -84,6 +113,31 @@ def shingles_of(text: str, key: bytes) -> Iterator[int]:
     for at in range(len(words) - WORDS + 1):
         said = " ".join(words[at : at + WORDS]).encode("utf-8", "surrogatepass")
         yield int.from_bytes(hashlib.blake2b(said, digest_size=DIGEST_BYTES, key=key).digest(), "big")
+
+
+def _span(at: int, text: str, places: list[int]) -> str:
+    """Return where the longest passage stands that these runs of words make up; "" where words cannot be told apart as in the search."""
+    words = list(_WORD.finditer(text))
+    if len(words) != len(_WORD.findall(text.casefold())):  # folding has parted a word
+        return ""
+    runs: list[list[int]] = []
+    for place in places:
+        if runs and place <= runs[-1][1]:
+            runs[-1][1] = place + WORDS
+        else:
+            runs.append([place, place + WORDS])
+    first, behind = max(runs, key=lambda run: run[1] - run[0])
+    return f"{at}:{words[first].start()}-{words[behind - 1].end()}"
+
+
+def passage(values: Iterable[Any], at: str) -> str:
+    """Return the words that stand where a match said; "" where the row says something else by now."""
+    number, _, span = at.partition(":")
+    start, _, end = span.partition("-")
+    if not end:
+        return ""
+    texts = [text for value in values for text in texts_in(value)]
+    return texts[int(number)][int(start) : int(end)] if int(number) < len(texts) else ""
 
 
 def texts_in(value: Any) -> Iterator[str]:

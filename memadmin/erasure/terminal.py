@@ -19,7 +19,7 @@ from django.utils import timezone
 from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
-from memadmin.erasure import deciding, discovery, workflow
+from memadmin.erasure import deciding, discovery, sharing, workflow
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.certificates import issuing
 from memadmin.erasure.drills import reporting
@@ -121,9 +121,11 @@ def _search(request: ErasureRequest, person: Person, options: dict[str, Any], er
 
 def _freeze(request: ErasureRequest, person: Person, options: dict[str, Any], err: TextIO) -> dict[str, Any]:
     actor, now = actor_of(person), timezone.now()
-    for item_class in (ItemClass.MIXED, ItemClass.MENTION) if options["as_planned"] else ():
-        if deciding.current(request).items.filter(item_class=item_class, decision=Decision.WAITING).exists():
-            deciding.accept_planned(request, item_class, actor=actor, now=now)
+    waiting = deciding.current(request).items.filter(decision=Decision.WAITING)
+    if options["as_planned"] and waiting.filter(item_class=ItemClass.MIXED).exists():
+        deciding.accept_planned(request, ItemClass.MIXED, actor=actor, now=now)
+    if options["as_planned"] and waiting.filter(item_class=ItemClass.MENTION).exists():
+        sharing.accept_uncommon(request, actor=actor, now=now)
     deciding.submit(request, actor=actor, now=now)
     return {}
 

@@ -59,6 +59,7 @@ from memadmin.pages.erasure import inbox as erasure_inbox
 from memadmin.pages.erasure import intake as erasure_intake
 from memadmin.pages.erasure import items as erasure_items
 from memadmin.pages.erasure import progress as erasure_progress
+from memadmin.pages.erasure import sharing as erasure_sharing
 
 app_name = "pages"
 urlpatterns = [
@@ -231,6 +232,8 @@ urlpatterns = [
     path("erasure/<uuid:uid>/receipt/", erasure_executing.erasure_receipt, name="erasure-receipt"),
     path("erasure/<uuid:uid>/items/", erasure_items.erasure_items, name="erasure-items"),
     path("erasure/<uuid:uid>/decide/", erasure_items.erasure_decide, name="erasure-decide"),
+    path("erasure/<uuid:uid>/mentions/", erasure_sharing.erasure_mentions, name="erasure-mentions"),
+    path("erasure/<uuid:uid>/mentions/decide/", erasure_sharing.erasure_mentions_decide, name="erasure-mentions-decide"),
     path("erasure/<uuid:uid>/accept/", erasure_detail.erasure_accept, name="erasure-accept"),
     path("erasure/<uuid:uid>/identity/", erasure_detail.erasure_identity, name="erasure-identity"),
     path("erasure/<uuid:uid>/pause/", erasure_detail.erasure_pause, name="erasure-pause"),

@@ -62,6 +62,8 @@ class Found:
     size: int = 0  # characters or bytes of what it says, 0 where that costs too much to ask
     at: datetime | None = None
     held: bool = False
+    matched: str = ""  # of a mention: a digest of all by which it mentions the person
+    matched_at: str = ""  # and where the plainest of that stands in what it says
 
 
 @dataclass(frozen=True, slots=True)

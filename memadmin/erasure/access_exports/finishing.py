@@ -33,6 +33,7 @@ VERSION = 1
 STYLE = "access_export.css"  # among the static files: the page takes it along
 LIMITS = {
     "ids_too_short": "Your id is so short that it stands in every second text: what others wrote was not searched for it.",
+    "common_words": "Forms of words that several others use as well were not searched for as words of yours.",
     "copies_cut": "You said more than can be searched for at once: others' texts were searched for copies of your newest ones.",
 }
 

@@ -110,6 +110,8 @@ class ManifestItem(models.Model):
     survivors = models.IntegerField(null=True)  # of class C: how many of its sources stay
     size = models.BigIntegerField(default=0)
     dated_at = models.DateTimeField(null=True)
+    matched = models.CharField(max_length=16, blank=True, default="", db_default="")  # of class D: see `mentions.Match`
+    matched_at = models.CharField(max_length=40, blank=True, default="", db_default="")
 
     class Meta:
         constraints = [

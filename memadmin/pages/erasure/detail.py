@@ -16,7 +16,7 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Stream
-from memadmin.erasure import answered, deciding, discovery, grounds, manifests, workflow
+from memadmin.erasure import answered, deciding, discovery, grounds, manifests, sharing, workflow
 from memadmin.erasure.approving import NotFresh, SamePerson
 from memadmin.erasure.certificates.issuing import TooLate
 from memadmin.erasure.execution.resuming import Stopped
@@ -229,6 +229,10 @@ def erasure_accept(request: PersonRequest, uid: UUID) -> HttpResponse:
     item_class = request.POST.get("item_class", "")
     if item_class not in {ItemClass.MIXED, ItemClass.MENTION}:
         return show(request, get_request(request.user, uid), refused="Choose mixed items or mentions.", status=422)
+    if item_class == ItemClass.MENTION:
+        return act(
+            request, uid, sharing.accept_uncommon, said="They will be treated as planned. What many users share waits for a decision."
+        )
     return act(request, uid, deciding.accept_planned, ItemClass(item_class), said="They will be treated as planned.")
 
 

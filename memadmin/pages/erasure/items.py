@@ -67,7 +67,7 @@ def erasure_decide(request: PersonRequest, uid: UUID) -> HttpResponse:
     """Treat the ticked lines as chosen."""
     found = get_request(request.user, uid)
     try:
-        verdict = _verdict(request.POST)
+        verdict = verdict_of(request.POST)
         ids = [int(each) for each in request.POST.getlist("item") if each.isdecimal() and len(each) < 19]
         changed = deciding.decide(found, ids, verdict, actor=actor_of(request.user), now=timezone.now())
     except Refusal as refusal:
@@ -78,7 +78,8 @@ def erasure_decide(request: PersonRequest, uid: UUID) -> HttpResponse:
     return back
 
 
-def _verdict(given: Any) -> Verdict:
+def verdict_of(given: Any) -> Verdict:
+    """Read what is to be done with things. Raises NotDecidable."""
     if given.get("act") not in Act.values:
         raise deciding.NotDecidable("Choose what is done with them.")
     day = given.get("review_on", "")

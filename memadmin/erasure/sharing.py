@@ -1,0 +1,99 @@
+"""Mentions by what they share: with thousands of them, a reviewer decides about a name or a form of words, and not about each item.
+
+Items are of one group where all names and passages that they have of the person are exactly the same. So what is decided about a form of
+words that everybody uses never touches an item that has something else of the person too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Min, Q, QuerySet
+
+from memadmin.audit import log
+from memadmin.audit.actions import Action
+from memadmin.erasure import deciding, manifests
+from memadmin.erasure.deciding import NotDecidable, Verdict
+from memadmin.erasure.intake import target_of
+from memadmin.erasure.mentions import COPY, EVERYBODY_SAYS, IDENTIFIER
+from memadmin.erasure.models import Decision, ErasureRequest, Manifest
+from memadmin.erasure.refusals import audited
+from memadmin.store.locations import ItemClass
+
+MANY_NAME = 10  # users; where so many write a name, it may be a word, or the name of others
+COMMON = {COPY: EVERYBODY_SAYS, IDENTIFIER: MANY_NAME}  # from how many users on what they share may be nobody's own
+MOST_GROUPS = 500  # decided about at once
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Items that share exactly the same names and passages. `first` is one of them, to show what that is."""
+
+    matched: str
+    why: str
+    items: int
+    users: int
+    waiting: int
+    first: int
+
+    @property
+    def is_common(self) -> bool:
+        return bool(self.matched) and self.users >= COMMON.get(self.why, EVERYBODY_SAYS)  # without: from before there were groups
+
+
+def groups_of(manifest: Manifest, *, waiting: bool = False) -> list[Group]:
+    """Return the groups of a manifest's mentions, the largest first; `waiting`: those alone about which somebody has to decide."""
+    waits = Count("pk", filter=Q(decision=Decision.WAITING))
+    found = (
+        _mentions(manifest)
+        .values("matched")
+        .annotate(
+            why=Min("reason_code", filter=Q(reason_code__in=list(COMMON))),
+            items=Count("pk"),
+            users=Count("subject_id", distinct=True),
+            waiting=waits,
+            first=Min("pk"),
+        )
+    )
+    rows = found.filter(waiting__gt=0) if waiting else found
+    return [Group(**{**row, "why": row["why"] or ""}) for row in rows.order_by("-items", "matched")]
+
+
+@audited(Action.ERASURE_DECIDED)
+def decide_shared(request: ErasureRequest, matched: Sequence[str], verdict: Verdict, *, actor: str, now: datetime) -> int:
+    """Treat what waits in these groups so, and return how many items that were. Raises NotDecidable, WrongState."""
+    manifest = deciding.in_review(request)
+    waiting = _mentions(manifest).filter(matched__in=list(matched)[:MOST_GROUPS], decision=Decision.WAITING)
+    deciding.check([ItemClass.MENTION], verdict, deciding.codes_for(request.kind, verdict.act), now=now)
+    values = {"act": verdict.act, "reason_code": verdict.code, "review_on": verdict.review_on}
+    changed = waiting.update(**values, decision=Decision.MADE, decided_by=actor)
+    if not changed:
+        raise NotDecidable("Nothing of this waits for a decision (any more).")
+    manifests.recount(manifest)
+    counts = {"items": changed, "groups": len(set(matched))}
+    log.append(
+        Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code=verdict.code or verdict.act.value, counts=counts
+    )
+    return changed
+
+
+@audited(Action.ERASURE_DECIDED)
+def accept_uncommon(request: ErasureRequest, *, actor: str, now: datetime) -> int:
+    """Decide that the words are taken out of all mentions that wait, but those that many users share. Raises NotDecidable, WrongState."""
+    manifest = deciding.in_review(request)
+    common = [group.matched for group in groups_of(manifest, waiting=True) if group.is_common]
+    waiting = _mentions(manifest).filter(decision=Decision.WAITING).exclude(matched__in=common)
+    changed = waiting.update(decision=Decision.MADE, decided_by=actor)
+    if not changed:
+        raise NotDecidable("What waits is shared by many users: decide about each name or form of words.")
+    manifests.recount(manifest)
+    counts = {"items": changed, "groups_left": len(common)}
+    log.append(Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code="as_planned", counts=counts)
+    return changed
+
+
+def _mentions(manifest: Manifest) -> QuerySet[Any]:
+    return manifest.items.filter(item_class=ItemClass.MENTION).exclude(decision=Decision.NONE).order_by()

@@ -1,0 +1,105 @@
+"""Mentions by what they share, decided about a name or a form of words at a time: what it is, how many have it, of how many users."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from django.apps import apps
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from memadmin.access.actors import actor_of
+from memadmin.access.rights import Right
+from memadmin.erasure import deciding, mentions, sharing
+from memadmin.erasure.asking import searched_in
+from memadmin.erasure.models import ErasureRequest, ManifestItem, Status
+from memadmin.erasure.moves import Refusal
+from memadmin.erasure.sharing import Group
+from memadmin.erasure.visibility import get_request
+from memadmin.pages.decorators import may
+from memadmin.pages.erasure.detail import status_of
+from memadmin.pages.erasure.items import verdict_of
+from memadmin.pages.htmx import PersonRequest, notice, render_page
+from memadmin.pages.text import excerpt
+from memadmin.store import locations
+from memadmin.store.locations import Act
+from memadmin.store.models import Subject
+
+AT_ONCE = 50  # groups on a page; those that are decided make room for the next ones
+PASSAGE = 160  # characters
+ACTS = (Act.REDACT, Act.KEEP, Act.DELETE, Act.WITHHOLD)
+
+
+@require_safe
+@may("erasure.view")
+def erasure_mentions(request: PersonRequest, uid: UUID) -> HttpResponse:
+    return _show(request, get_request(request.user, uid))
+
+
+@require_POST
+@may("erasure.review")
+def erasure_mentions_decide(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """Treat what waits in the ticked groups as chosen."""
+    found = get_request(request.user, uid)
+    try:
+        ticked = request.POST.getlist("group")[:AT_ONCE]
+        changed = sharing.decide_shared(found, ticked, verdict_of(request.POST), actor=actor_of(request.user), now=timezone.now())
+    except Refusal as refusal:
+        return _show(request, found, refused=str(refusal), status=status_of(refusal))
+    notice(request, f"Decided about {changed:,} of them.")
+    return redirect("pages:erasure-mentions", uid)
+
+
+def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", status: int = 200) -> HttpResponse:
+    manifest = found.manifests.filter(number=found.manifest_number or 0, completed_at__isnull=False).first()
+    everything = request.GET.get("all") == "yes"
+    groups = sharing.groups_of(manifest, waiting=not everything) if manifest else []
+    shown = groups[:AT_ONCE]
+    said = _passages(shown) if request.user.may(Right.MEMORY_READ_TEXT) else {}
+    context = {
+        "found": found,
+        "rows": [(group, said.get(group.first, "")) for group in shown],
+        "groups": len(groups),
+        "items": sum(group.waiting for group in groups),
+        "at_once": AT_ONCE,
+        "everything": everything,
+        "others": Subject.objects.filter(container__in=_containers(found), user_id__isnull=False).count(),
+        "acts": [(act.value, str(act.label)) for act in ACTS],
+        "codes": deciding.codes_of(found.kind).items(),
+        "may_decide": found.state == Status.REVIEW and request.user.may(Right.ERASURE_REVIEW) and any(group.waiting for group in shown),
+        "refused": refused,
+    }
+    return render_page(request, "erasure/mentions.html", "erasure/_mentions.html", context, status=status)
+
+
+def _containers(found: ErasureRequest) -> set[int]:
+    named = found.subjects.filter(ticked=True, container__isnull=False).values_list("container", flat=True)
+    return {*named, *found.items.values_list("container", flat=True)}
+
+
+def _passages(groups: Sequence[Group]) -> dict[int, str]:
+    """Return what the items of each group share, as one of them says it, by the key of that one."""
+    found: dict[int, str] = {}
+    by_place: dict[str, list[ManifestItem]] = {}
+    for item in ManifestItem.objects.filter(pk__in=[group.first for group in groups]):
+        by_place.setdefault(item.location, []).append(item)
+    models = {model._meta.db_table: model for model in apps.get_models()}
+    for place, items in by_place.items():
+        location = locations.LOCATIONS.get(place)
+        if location is None or location.table not in models:
+            continue
+        rows: dict[Any, dict[str, Any]] = {
+            row["pk"]: row
+            for row in models[location.table]
+            ._default_manager.filter(pk__in=[json.loads(item.row_key) for item in items])
+            .values("pk", *location.searched)
+        }
+        for item in items:
+            row = rows.get(json.loads(item.row_key))
+            found[item.pk] = excerpt(mentions.passage(searched_in(location, row), item.matched_at), PASSAGE) if row else ""
+    return found
