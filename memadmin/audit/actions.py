@@ -158,6 +158,7 @@ class Action(models.TextChoices):
         "erasure.corrections_checked",
         "The words that were corrected for a request were looked for everywhere; failed where they still stand",
     )
+    ERASURE_WORDS_LEFT = "erasure.words_left", "Words that were corrected stay inside a longer text, which says something else with them"
     ERASURE_WORDS_TAKEN_OUT = (
         "erasure.words_taken_out",
         "Words that were corrected for a request were taken out of a copy that still had them",

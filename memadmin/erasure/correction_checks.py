@@ -1,14 +1,17 @@
 """Whether what was corrected for a request is right everywhere: the wrong words are looked for in all that is stored of the person.
 
-They are known again by keyed digests, whole texts without regard to case, width and spaces. Texts of fewer than three words are looked for
-in the item itself, its history and its copies alone: elsewhere a "yes" is another one. Where the words stand is a row for each place, so
-that a step that is done twice says the same.
+They are known again by keyed digests: whole texts without regard to case, width and spaces, and the same words in a row inside longer
+texts, without regard to the signs between them. A word is whole: `art` is not in `part`. What says the wrong words among others may be
+right, as in "does not work there": a person takes them out, or leaves them. Texts of fewer than three words are looked for in the item
+itself, its history and its copies alone: elsewhere a "yes" is another one. Where the words stand is a row for each place, so that a step
+that is done twice says the same.
 """
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -32,6 +35,7 @@ CHECK = "erasure.check_corrections"
 ACTOR = f"job/{CHECK}"
 ROWS_AT_ONCE = 1_000
 FEWEST_WORDS = 3
+_WORD = re.compile(r"\w+")
 # Where the words of a person stand, and what names the item that a row is of.
 PLACES: dict[str, tuple[Any, str, tuple[str, ...]]] = {
     "store.long_term": (LongTermMemory, "uid", ("text", "parts")),
@@ -62,6 +66,7 @@ def note(request: ErasureRequest, item_type: ItemType, uid: UUID, before: tuple[
                 "is_short": len(said.split()) < FEWEST_WORDS,
                 "corrected_at": now,
                 "checked_at": None,
+                **_words_of(said, right=text),
             }
             Correction.objects.update_or_create(request=request, item_uid=uid, before_ref=_ref_of(said), defaults=values)
 
@@ -77,8 +82,13 @@ def waiting(request: ErasureRequest) -> QuerySet[Correction]:
 
 
 def left(requests: QuerySet[ErasureRequest]) -> QuerySet[WrongLeft]:
-    """Return where words stand that were corrected for these requests."""
-    return WrongLeft.objects.filter(correction__request__in=requests)
+    """Return where words stand that were corrected for these requests, and nobody has found that they are right there."""
+    return WrongLeft.objects.filter(correction__request__in=requests, left_by="")
+
+
+def settled(request: ErasureRequest) -> QuerySet[WrongLeft]:
+    """Return where somebody has found that what stands there is right."""
+    return WrongLeft.objects.filter(correction__request=request).exclude(left_by="")
 
 
 def step(job: JobView, *, now: datetime) -> Step:
@@ -94,7 +104,7 @@ def step(job: JobView, *, now: datetime) -> Step:
 
 
 def _begin(request: ErasureRequest) -> At:
-    WrongLeft.objects.filter(correction__request=request).delete()
+    WrongLeft.objects.filter(correction__request=request, left_by="").delete()
     last = request.corrections.order_by("-pk").values_list("pk", flat=True).first()
     return At(last or 0)
 
@@ -104,17 +114,54 @@ def _look(request: ErasureRequest, at: At) -> tuple[int, int]:
     name, (model, item, columns) = list(PLACES.items())[at.place]
     meant = request.subjects.filter(ticked=True, subject_id__isnull=False).values("subject_id")
     rows = list(model._default_manager.filter(subject_id__in=meant, pk__gt=at.after).order_by("pk")[:ROWS_AT_ONCE])
-    known: dict[str, list[Correction]] = defaultdict(list)
-    for correction in request.corrections.filter(pk__lte=at.upto):
-        known[correction.before_ref].append(correction)
-    keys = {correction.key_id for each in known.values() for correction in each}
-    for row in rows if known else ():
-        said = {normal(text) for column in columns for text in _texts(row, column)}
-        met = [each for text in said if text for key in keys for each in known.get(_ref_of(text, key=key), ())]
-        for correction in met:
-            if not correction.is_short or getattr(row, item) == correction.item_uid:
-                WrongLeft.objects.get_or_create(correction=correction, location=name, row_uid=row.uid)
+    wrong = Wrong(list(request.corrections.filter(pk__lte=at.upto)))
+    right = set(settled(request).filter(location=name).values_list("row_uid", "correction__before_ref"))
+    for row in rows if wrong.corrections else ():
+        texts = [text for column in columns for text in texts_of(row, column)]
+        for correction, inside in wrong.met_in(texts, getattr(row, item)).items():
+            if inside and (row.uid, correction.before_ref) in right:
+                continue  # the same words, corrected in another item
+            WrongLeft.objects.get_or_create(correction=correction, location=name, row_uid=row.uid, defaults={"inside": inside})
     return (rows[-1].pk if rows else at.after), len(rows)
+
+
+class Wrong:
+    """What was wrong, by its digests, to be met again in texts."""
+
+    def __init__(self, corrections: Sequence[Correction]) -> None:
+        self.corrections = corrections
+        self._whole: dict[str, list[Correction]] = defaultdict(list)
+        self._parts: dict[tuple[int, str], dict[str, list[Correction]]] = defaultdict(lambda: defaultdict(list))
+        for each in corrections:
+            self._whole[each.before_ref].append(each)
+            if each.words is not None:
+                self._parts[each.words, each.key_id][each.words_ref].append(each)
+        self._keys = {each.key_id for each in corrections}
+
+    def met_in(self, texts: Sequence[str], item_uid: UUID | None) -> dict[Correction, bool]:
+        """Return which corrections the texts of a row meet, and whether only among other words; short ones in their own item alone."""
+        found: dict[Correction, bool] = {}
+        for text in texts:
+            for correction, _ in self._inside(text):
+                found.setdefault(correction, True)
+            for each in (each for key in self._keys for each in self._whole.get(_ref_of(text, key=key), ()) if normal(text)):
+                found[each] = False
+        return {each: inside for each, inside in found.items() if not each.is_short or item_uid == each.item_uid}
+
+    def where_in(self, text: str) -> str:
+        """Return the passage of a text that says what was wrong, "" where none does."""
+        words = list(_WORD.finditer(text))
+        for correction, place in self._inside(text):
+            if len(words) == len(_words_in(text)):  # else folding has parted a word
+                return text[words[place].start() : words[place + (correction.words or 1) - 1].end()]
+        return ""
+
+    def _inside(self, text: str) -> Iterator[tuple[Correction, int]]:
+        said = _words_in(text)
+        for (length, key), known in self._parts.items():
+            for place in range(len(said) - length + 1):
+                for correction in known.get(_words_ref(said[place : place + length], key=key), ()):
+                    yield correction, place
 
 
 @transaction.atomic
@@ -133,7 +180,8 @@ def ask_again(*, now: datetime) -> None:
         ask(request, actor=ACTOR, now=now)
 
 
-def _texts(row: Any, column: str) -> Iterator[str]:
+def texts_of(row: Any, column: str) -> Iterator[str]:
+    """Yield every text in a column of a row."""
     value = getattr(row, column)
     if isinstance(row, Archived):
         value = archive.unpack(value)
@@ -146,6 +194,24 @@ def _texts(row: Any, column: str) -> Iterator[str]:
             waiting += part.values()
         elif isinstance(part, list):
             waiting += part
+
+
+def _words_of(wrong: str, *, right: str) -> dict[str, Any]:
+    """Return by what the wrong words are known inside longer texts; by nothing where what is right says them too, among others."""
+    words = _words_in(wrong)
+    correct = _words_in(right)
+    said_too = any(correct[at : at + len(words)] == words for at in range(len(correct) - len(words) + 1))
+    if not words or said_too:
+        return {"words": None, "words_ref": ""}
+    return {"words": len(words), "words_ref": _words_ref(words)}
+
+
+def _words_in(text: str) -> list[str]:
+    return _WORD.findall(normal(text))
+
+
+def _words_ref(words: Sequence[str], *, key: str = "") -> str:
+    return refs.name_ref("corrected_words", " ".join(words), key=key)
 
 
 def _ref_of(text: str, *, key: str = "") -> str:

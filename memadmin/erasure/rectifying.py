@@ -91,6 +91,17 @@ def take_out(request: ErasureRequest, left: WrongLeft, *, actor: str, now: datet
     log.append(Action.ERASURE_WORDS_TAKEN_OUT, actor=actor, target=target_of(request), at=now, reason_code=left.location, counts=counts)
 
 
+@audited(Action.ERASURE_WORDS_LEFT)
+def leave(request: ErasureRequest, left: WrongLeft, *, actor: str, now: datetime) -> None:
+    """Note that a longer text is right as it stands, though it has the words. Raises NotCorrected, WrongState."""
+    touch(request, within=CORRECTABLE, state=request.state)
+    if not left.inside:
+        raise NotCorrected("This says just what was wrong, and nothing else: correct it, or take it out.")
+    same = WrongLeft.objects.filter(correction__request=request, correction__before_ref=left.correction.before_ref)
+    same.filter(location=left.location, row_uid=left.row_uid, inside=True).update(left_by=actor)
+    log.append(Action.ERASURE_WORDS_LEFT, actor=actor, target=target_of(request), at=now, reason_code=left.location)
+
+
 def corrections(request: ErasureRequest) -> int:
     """Return how many items were corrected for a request."""
     entries = AuditEntry.objects.filter(target=target_of(request), action=Action.ERASURE_ITEM_CORRECTED, outcome="ok")

@@ -74,7 +74,7 @@ def add_verbs(verbs: Any) -> None:
         if name in SHOW_FIRST:
             verb.add_argument("--commit", action="store_true", help="do it; without this it only shows what it would do")
         if name == "freeze":
-            verb.add_argument("--as-planned", action="store_true", help="treat every mixed item and mention as planned")
+            verb.add_argument("--as-planned", action="store_true", help="treat mixed items and unshared mentions as planned")
         if name == "refuse":
             verb.add_argument("--code", required=True, choices=workflow.REFUSAL_CODES)
             verb.add_argument("--letter", required=True, help="file with the letter to the person, UTF-8")

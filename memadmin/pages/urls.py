@@ -216,6 +216,7 @@ urlpatterns = [
     path("erasure/<uuid:uid>/correct/<str:kind>/<uuid:item>/", erasure_correcting.erasure_correct_item, name="erasure-correct-item"),
     path("erasure/<uuid:uid>/correct/<str:kind>/<uuid:item>/save/", erasure_correcting.erasure_correct_save, name="erasure-correct-save"),
     path("erasure/<uuid:uid>/correct/left/<int:left>/", erasure_correcting.erasure_correct_take_out, name="erasure-correct-take-out"),
+    path("erasure/<uuid:uid>/correct/left/<int:left>/leave/", erasure_correcting.erasure_correct_leave, name="erasure-correct-leave"),
     path("erasure/<uuid:uid>/lift/", erasure_detail.erasure_lift, name="erasure-lift"),
     path("erasure/find/", erasure_intake.erasure_find, name="erasure-find"),
     path("erasure/topic/", erasure_intake.erasure_topic, name="erasure-topic"),

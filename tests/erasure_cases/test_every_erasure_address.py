@@ -53,7 +53,7 @@ def everything() -> str:
 
 def address(name: str, request: ErasureRequest) -> str:
     of_item = ["long-term", LongTermMemory.objects.get().uid] if name in ABOUT_ITEMS else []
-    of_place = [1] if name == "erasure-correct-take-out" else []
+    of_place = [1] if name in ("erasure-correct-take-out", "erasure-correct-leave") else []
     return reverse(f"pages:{name}", args=[request.uid, *of_item, *of_place])
 
 

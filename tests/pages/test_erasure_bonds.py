@@ -131,6 +131,25 @@ class TestAfterTheAnswer:
         assert "still stand here" not in cora.get(reverse("pages:erasure-correct", args=[request.uid])).content.decode()
         assert not WrongLeft.objects.exists()
 
+    def test_words_inside_a_longer_text_are_shown_with_it_and_left_where_they_are_right(self, cora: Client):
+        request = self.asked(cora, "rectify")
+        memory = LongTermMemory.objects.get()
+        make_memory(memory.container, "Ann <b>no longer</b> works at the quokka farm, says bob")
+        address = reverse("pages:erasure-correct-save", args=[request.uid, "long-term", memory.uid])
+        assert cora.post(address, {"text": "works at the museum"}).status_code == 302
+        do(cora, "answer", request, code="done", letter="It is corrected.")
+        run_inline(Job.objects.get(kind="erasure.check_corrections"))
+        left = WrongLeft.objects.get()
+
+        page = cora.get(reverse("pages:erasure-correct", args=[request.uid])).content.decode()
+        refused = a_browser_of(Role.AUDITOR, login="aud").post(reverse("pages:erasure-correct-leave", args=[request.uid, left.pk]))
+        done = cora.post(reverse("pages:erasure-correct-leave", args=[request.uid, left.pk]))
+
+        assert "Among other words: it may be right" in page
+        assert "&lt;b&gt;no longer&lt;/b&gt; works at the quokka farm, says bob" in page
+        assert (refused.status_code, done.status_code) == (403, 302)
+        assert "still stand here" not in cora.get(reverse("pages:erasure-correct", args=[request.uid])).content.decode()
+
     def test_a_stranger_to_the_rights_lifts_and_takes_out_nothing(self, cora: Client):
         request = self.asked(cora, "restrict")
         do(cora, "answer", request, code="done", letter="It is restricted.")

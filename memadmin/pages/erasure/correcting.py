@@ -18,6 +18,7 @@ from memadmin.erasure.models import ErasureRequest, Kind, WrongLeft
 from memadmin.erasure.moves import Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
+from memadmin.pages.erasure.shown_items import around
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.htmx import problem as say_problem
 from memadmin.pages.lists import in_order, paging, slice_of
@@ -44,7 +45,7 @@ def erasure_correct(request: PersonRequest, uid: UUID) -> HttpResponse:
         "rows": in_order(LongTermMemory.objects.select_related("subject", "container"), page),
         "may_read": request.user.may("memory.read_text"),
         "open": found.state in rectifying.CORRECTABLE,
-        "left": _left(found),
+        "left": _left(found, may_read=request.user.may("memory.read_text")),
         "done": rectifying.corrections(found),
         "paging": paging(request, page, total=rows.count(), noun="memories"),
     }
@@ -88,11 +89,45 @@ def erasure_correct_take_out(request: PersonRequest, uid: UUID, left: int) -> Ht
     return redirect("pages:erasure-correct", found.uid)
 
 
-def _left(found: ErasureRequest) -> list[tuple[WrongLeft, str, str]]:
-    """Return where words stand that were corrected: the row, its place in words, and which form corrects it, "" for a copy."""
-    rows = correction_checks.left(ErasureRequest.objects.filter(pk=found.pk)).order_by("location", "pk")[:LEFT_SHOWN]
+@require_POST
+@may("erasure.review")
+def erasure_correct_leave(request: PersonRequest, uid: UUID, left: int) -> HttpResponse:
+    """Note that a longer text is right, though it has the words that were corrected."""
+    found = _rectifying(request, uid)
+    rows = correction_checks.left(ErasureRequest.objects.filter(pk=found.pk))
+    try:
+        rectifying.leave(found, get_object_or_404(rows, pk=left), actor=actor_of(request.user), now=timezone.now())
+        notice(request, "It stays as it is.")
+    except Refusal as refusal:
+        say_problem(request, str(refusal))
+    return redirect("pages:erasure-correct", found.uid)
+
+
+def _left(found: ErasureRequest, *, may_read: bool) -> list[dict[str, Any]]:
+    """Return where words stand that were corrected: row, place in words, which form corrects it ("" for a copy), and what it says."""
+    rows = correction_checks.left(ErasureRequest.objects.filter(pk=found.pk)).select_related("correction").order_by("location", "pk")
     forms = {"store.long_term": "long-term", "store.working": "working"}
-    return [(row, locations.get(row.location).title, forms.get(row.location, "")) for row in rows]
+    return [
+        {
+            "row": row,
+            "place": locations.get(row.location).title,
+            "form": forms.get(row.location, ""),
+            "said": _said_at(found, row) if may_read else "",
+        }
+        for row in rows[:LEFT_SHOWN]
+    ]
+
+
+def _said_at(found: ErasureRequest, left: WrongLeft) -> str:
+    """Return what the row says around the words that were corrected."""
+    model, _, columns = correction_checks.PLACES[left.location]
+    row = model._default_manager.filter(uid=left.row_uid, subject_id__in=_meant(found)).first()
+    texts = [text for column in columns for text in correction_checks.texts_of(row, column)] if row else []
+    wrong = correction_checks.Wrong([left.correction])
+    for text in texts:
+        if left.correction in wrong.met_in([text], left.correction.item_uid):
+            return around(text, [wrong.where_in(text)])
+    return ""
 
 
 def _rectifying(request: PersonRequest, uid: UUID) -> ErasureRequest:
