@@ -1,6 +1,7 @@
 """The page of a request whose erasure has begun: progress, findings, ways on; and the receipt before it begins."""
 
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -14,8 +15,10 @@ from memadmin.erasure.execution import steps
 from memadmin.erasure.models import ErasureRequest, FindingKind, Outcome, Status, Verification
 from memadmin.jobs.models import Job
 from memadmin.store import configuration
-from tests.erasure.workflow import approved, opened
+from memadmin.store.models import LongTermMemory
+from tests.erasure.workflow import approved, discovered, opened
 from tests.factories import ACTOR, a_memory, make_container, store
+from tests.holds import hold
 from tests.people import HTMX, a_browser_of
 
 pytestmark = pytest.mark.django_db
@@ -92,6 +95,34 @@ def test_a_stalled_erasure_says_why_and_has_a_button_that_lets_it_go_on(cora: Cl
     assert (answer.status_code, running.state) == (302, Status.EXECUTING)
     assert Job.objects.get(kind=steps.EXECUTE).state == "queued"
     assert post(cora, "go-on", running).status_code == 409
+
+
+def test_a_stalled_erasure_says_the_cause_in_words(cora: Client, running: ErasureRequest):
+    ErasureRequest.objects.filter(pk=running.pk).update(state=Status.STALLED, error_code="LedgerUnusable")
+
+    assert "The ledger cannot be written: its disk is full" in page_of(cora, running)
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_one_that_did_not_begin_since_something_changed_says_so_until_it_is_searched_again(cora: Client, new: bool):
+    now = timezone.now()
+    container = make_container()
+    store(container, a_memory("the secret word"), now=now)
+    request = opened(now=now)
+    approved(request, now=now)
+    if new:
+        store(container, a_memory("another word"), now=now + timedelta(seconds=1))
+    else:
+        hold(LongTermMemory.objects.get())
+
+    steps.begin_approved(now=now + timedelta(seconds=2))
+    request.refresh_from_db()
+    page = page_of(cora, request)
+    discovered(request, now=now + timedelta(seconds=3))
+
+    assert request.state == Status.REVIEW
+    assert ("something was stored after the search" if new else "a hold was placed or released after the search") in page
+    assert "The erasure did not begin" not in page_of(cora, request)
 
 
 def test_findings_are_shown_by_place_column_and_number_without_text(cora: Client, running: ErasureRequest):

@@ -16,7 +16,7 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Stream
-from memadmin.erasure import answered, deciding, discovery, grounds, manifests, sharing, workflow
+from memadmin.erasure import answered, deciding, discovery, drift, grounds, manifests, sharing, workflow
 from memadmin.erasure.approving import NotFresh, SamePerson
 from memadmin.erasure.certificates.issuing import TooLate
 from memadmin.erasure.execution.resuming import Stopped
@@ -39,6 +39,12 @@ from memadmin.store import configuration, locations
 from memadmin.store.locations import ItemClass
 
 TIMELINE = 20
+RETURNED = {
+    drift.HOLD: "The erasure did not begin: a hold was placed or released after the search. Search again: then what is held is withheld.",
+    drift.NEW: "The erasure did not begin: something was stored after the search. Search again, so that it is in the manifest.",
+    drift.DIGEST: "The erasure did not begin: the manifest was not as it had been approved. Search again.",
+    "sent_back": "Whoever approves has sent it back. The reason stands under Notes and letters.",
+}
 STATUS_OF: dict[type[Refusal], int] = {WrongState: 409, Stopped: 409, TooLate: 409, SamePerson: 403, NotFresh: 403}
 
 
@@ -65,6 +71,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "clock": clock_of(found, today(timezone.now())),
         **_asked(found),
         "bonds": bonds,
+        "returned": _why_returned(entries) if state == Status.REVIEW else "",
         "refusals": refused_by(found),
         "notes": list(found.notes.order_by("-written_at", "-id")[:TIMELINE]) if request.user.may(Right.ERASURE_REVIEW) else [],
         "manifest": manifest,
@@ -87,6 +94,13 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         **about_execution(found),
     }
     return render(request, "erasure/detail.html", context, status=status)
+
+
+def _why_returned(entries: list[AuditEntry]) -> str:
+    """Return why a manifest came back, where nothing has been searched since."""
+    telling = (Action.ERASURE_RETURNED, Action.ERASURE_DISCOVERED)
+    last = next((entry for entry in entries if entry.action in telling), None)
+    return RETURNED.get(last.reason_code, "") if last and last.action == Action.ERASURE_RETURNED else ""
 
 
 def _standing_approval(found: ErasureRequest) -> Approval | None:

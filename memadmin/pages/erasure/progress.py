@@ -20,6 +20,14 @@ from memadmin.pages.htmx import PersonRequest, leave_to, wants_part
 WORKING = frozenset({Status.EXECUTING, Status.VERIFYING})
 BEGUN = WORKING | {Status.STALLED, Status.RESIDUE_FOUND}
 
+CAUSES = {
+    "LedgerUnusable": "The ledger cannot be written: its disk is full, or it is not where the settings say.",
+    "KeysUnusable": "The keys that ids are known by cannot be read: they are not where the settings say.",
+    "NotForgotten": "Somebody read in the database for so long that it could not let go of what was erased.",
+    "PapersLeft": "A paper of this or another request still names the person.",
+    "OperationalError": "The database did not answer, or its disk is full.",
+}
+
 
 @require_safe
 @may("erasure.view")
@@ -56,8 +64,10 @@ def about_execution(found: ErasureRequest) -> dict[str, Any]:
     if found.state not in BEGUN:
         return {}
     look, searched = resuming.last_look(found), resuming.is_searched(found)
+    progress = progress_of(found)
     return {
-        "progress": progress_of(found),
+        "progress": progress,
+        "cause": CAUSES.get(progress.error_code, ""),
         "follows": found.state in WORKING or searched,
         "searched": searched,
         "look": look,
