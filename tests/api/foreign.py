@@ -178,16 +178,22 @@ def bodies(foreign: Foreign) -> dict[str, list[Any]]:
         **{word: [{}, policy] for word in ("preview", "runs")},
         "restore": [None, {"uids": [memory, copy], "force": True}, {"user_id": KNOWN, "force": True}],
         "hard-limit": [{"days": 400}],
+        "summarising": [{"enabled": True}, {"summarise": True}],
+        "webhooks": [{"url": hook, "events": ["run.finished"], "containers": ["theirs"]}],
+        "webhooks/": [{"enabled": False}],
+        "rest/": [None],
+        **_bodies_of_erasure(foreign),
+    }
+
+
+def _bodies_of_erasure(foreign: Foreign) -> dict[str, list[Any]]:
+    return {
         "disclosures": [{"recipient": foreign.uids["recipients"], "user_id": KNOWN, "own_id": "taken"}],
         "at-once": [{"recipient": foreign.uids["recipients"], "people": [{"user_id": KNOWN, "own_id": "taken"}]}],
-        "summarising": [{"enabled": True}, {"summarise": True}],
         "go-on": [None, {"reason": "taken"}],
         "approve": [{"digest": "0" * 64}],
         "refuse": [{"reason": "taken"}],
         "erasure-requests": [{"user_id": KNOWN}],
-        "webhooks": [{"url": hook, "events": ["run.finished"], "containers": ["theirs"]}],
-        "webhooks/": [{"enabled": False}],
-        "rest/": [None],
     }
 
 
