@@ -229,7 +229,9 @@ def test_93_a_control_that_is_not_seen_in_one_place_means_no_certificate(monkeyp
     make_memory(make_container(), "likes tea", user_id="ann")
     request, real = opened("ann"), controls.scan
     approved(request)
-    monkeypatch.setattr(controls, "scan", lambda table, *given: iter(()) if table.name == "store_pin" else real(table, *given))
+    monkeypatch.setattr(
+        controls, "scan", lambda table, *given, **named: iter(()) if table.name == "store_pin" else real(table, *given, **named)
+    )
 
     execute(request)
 
