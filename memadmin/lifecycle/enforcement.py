@@ -81,7 +81,7 @@ def _batch(number: int, *, now: datetime, size: int | None, share: float, wait: 
     kind = ItemKind(part.item_kind)
     if kind is ItemKind.WORKING and planning.terms_have_changed(run):
         raise Stopped(Warned("terms_changed", "The rules for working memories have changed since the preview."))
-    stretch = Stretch(run, kind, behind=part.cursor, last=min(part.cursor + (size or int(share * batch_size(run, kind))), part.last))
+    stretch = Stretch(run, kind, behind=part.cursor, last=min(part.cursor + (size or _share_of(run, kind, share)), part.last))
     removed, kept = _remove(stretch, archive=archive_note(run, now=now))
     RunRange.objects.filter(pk=part.pk).update(cursor=stretch.last)
     count(run, kind, removed, kept=kept)
@@ -109,6 +109,11 @@ def batch_size(run: Run, kind: ItemKind) -> int:
     if copied:
         return COPIED
     return AT_ONCE if connection.vendor == "postgresql" else AT_ONCE_ON_SQLITE
+
+
+def _share_of(run: Run, kind: ItemKind, share: float) -> int:
+    """Of sessions never more than is usual: each takes as many messages along as it likes."""
+    return int(batch_size(run, kind) * (min(share, 1.0) if kind is ItemKind.SESSION else share))
 
 
 def archive_note(run: Run, *, now: datetime) -> ArchiveNote | None:
