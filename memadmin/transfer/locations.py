@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -16,17 +17,29 @@ def left_behind(scope: Scope, after: Any, limit: int) -> Page:
     """Files of an import or export whose process was killed. They may hold anybody: each counts, whoever is looked for."""
     root = Path(tempfile.gettempdir())
     try:
-        files = sorted(path for pattern in FOLDERS for folder in root.glob(pattern) for path in folder.iterdir())
-        return Page([Found(str(path), row_uid("transfer.files", path), size=path.stat().st_size) for path in files])
+        files = sorted(path for pattern in FOLDERS for folder in root.glob(pattern) for path in _files_in(folder))
+        return Page([found for path in files for found in _as_found(path)])
     except OSError as error:
         raise Unreachable("the folder of temporary files") from error
+
+
+def _files_in(folder: Path) -> list[Path]:
+    try:
+        return list(folder.iterdir())
+    except FileNotFoundError:
+        return []  # its import or export has ended this moment, and has taken it along
+
+
+def _as_found(path: Path) -> Iterator[Found]:
+    with suppress(FileNotFoundError):  # likewise
+        yield Found(str(path), row_uid("transfer.files", path), size=path.stat().st_size)
 
 
 def remove(paths: Sequence[str]) -> int:
     """Remove files, and return how many there were."""
     there = [path for path in map(Path, paths) if path.exists()]
     for path in there:
-        path.unlink()
+        path.unlink(missing_ok=True)
     return len(there)
 
 

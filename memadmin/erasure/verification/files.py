@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 CHUNK = 4 * 1024 * 1024
 
 
 def files_with(folders: Iterable[Path], needles: Sequence[bytes]) -> Iterator[Path]:
-    """Yield the files below the folders whose bytes hold any of the needles. Raises OSError where one cannot be read."""
+    """Yield the files below the folders whose bytes hold any of the needles. Raises OSError where one that is there cannot be read."""
     for folder in folders:
-        for path in sorted(folder.rglob("*")) if folder.is_dir() else []:
-            if path.is_file() and count_in(path, needles):
-                yield path
+        for path in _all_below(folder):
+            with suppress(FileNotFoundError):  # it has gone since: who made it takes it along
+                if path.is_file() and count_in(path, needles):
+                    yield path
+
+
+def _all_below(folder: Path) -> list[Path]:
+    return sorted(Path(within, name) for within, _, names in os.walk(folder, onerror=_raise_unless_gone) for name in names)
+
+
+def _raise_unless_gone(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def count_in(path: Path, needles: Sequence[bytes]) -> int:
