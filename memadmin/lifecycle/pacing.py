@@ -10,7 +10,7 @@ from django.db import connection
 
 from memadmin.lifecycle.enforcement import Batch, enforce_batch
 
-SHORT, LONG = 0.03, 0.08  # seconds that a batch may take before the next is larger, or smaller
+SHORT, LONG = 0.04, 0.12  # seconds that a batch may take before the next is larger, or smaller
 LEAST, MOST = 1 / 8, 2.0  # of the usual size
 
 
