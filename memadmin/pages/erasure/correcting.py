@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 from uuid import UUID
 
@@ -79,25 +80,22 @@ def erasure_correct_save(request: PersonRequest, uid: UUID, kind: str, item: UUI
 @may("erasure.review")
 def erasure_correct_take_out(request: PersonRequest, uid: UUID, left: int) -> HttpResponse:
     """Take wrong words out of a copy in which the check has found them."""
-    found = _rectifying(request, uid)
-    rows = correction_checks.left(ErasureRequest.objects.filter(pk=found.pk))
-    try:
-        rectifying.take_out(found, get_object_or_404(rows, pk=left), actor=actor_of(request.user), now=timezone.now())
-        notice(request, "It is taken out there.")
-    except Refusal as refusal:
-        say_problem(request, str(refusal))
-    return redirect("pages:erasure-correct", found.uid)
+    return _settled(request, uid, left, rectifying.take_out, "It is taken out there.")
 
 
 @require_POST
 @may("erasure.review")
 def erasure_correct_leave(request: PersonRequest, uid: UUID, left: int) -> HttpResponse:
     """Note that a longer text is right, though it has the words that were corrected."""
+    return _settled(request, uid, left, rectifying.leave, "It stays as it is.")
+
+
+def _settled(request: PersonRequest, uid: UUID, left: int, act: Callable[..., object], said: str) -> HttpResponse:
     found = _rectifying(request, uid)
     rows = correction_checks.left(ErasureRequest.objects.filter(pk=found.pk))
     try:
-        rectifying.leave(found, get_object_or_404(rows, pk=left), actor=actor_of(request.user), now=timezone.now())
-        notice(request, "It stays as it is.")
+        act(found, get_object_or_404(rows, pk=left), actor=actor_of(request.user), now=timezone.now())
+        notice(request, said)
     except Refusal as refusal:
         say_problem(request, str(refusal))
     return redirect("pages:erasure-correct", found.uid)
