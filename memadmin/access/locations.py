@@ -7,7 +7,7 @@ import json
 from django.contrib.sessions.backends.db import SessionStore
 from django.contrib.sessions.models import Session as BrowserSession
 
-from memadmin.access.models import ApiToken
+from memadmin.access.models import ApiToken, Person
 from memadmin.store.finding import raw_delete, searched
 from memadmin.store.locations import Act, ItemClass, Location, register, waive
 
@@ -56,8 +56,26 @@ register(
     ),
 )
 
+register(
+    Location(
+        name="access.people",
+        title="Accounts of people who work with this installation",
+        order=77,
+        table="access_person",
+        columns=dict.fromkeys(("login", "name"), ItemClass.MENTION),
+        waived={
+            "uid": "a random name of ours",
+            "password": "a digest of a secret, with salt",
+            "roles": WORD,
+        },
+        item_class=ItemClass.MENTION,
+        act=Act.KEEP,
+        find=searched("access.people", Person, ("login", "name"), at="created_at"),
+        example={"roles": []},
+    ),
+)
+
 _STAFF = "is about people who work with this installation, not about those whom agents remember; ends with the account"
-waive("access_person", _STAFF)
 waive("access_person_containers", _STAFF)
 waive("access_apitoken_containers", "numbers of rows")
 waive("access_tokenuse", "counts requests")

@@ -12,6 +12,7 @@ from django.apps import apps
 from django.db import models, transaction
 
 from memadmin.erasure import manifests, mentions
+from memadmin.erasure.mentions import Match
 from memadmin.erasure.models import Kind, Manifest, ScopeItem
 from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.scope import RequestScope, scope_of
@@ -31,6 +32,7 @@ OF_TYPE: dict[str, tuple[str, Any]] = {
     ItemType.HISTORY: ("store.history", HistoryEntry),
 }
 BY_UID = {*(name for name, _ in OF_TYPE.values()), "store.archive"}
+WRITER = "account_name"
 LIMIT_SHORT, LIMIT_CUT, LIMIT_COMMON = "ids_too_short", "copies_cut", "common_words"
 
 
@@ -143,20 +145,28 @@ def add_mentions(manifest: Manifest, location: Location, after: int) -> int | No
     page = list(rows.values("pk", "subject_id", "stays", *location.searched, *_extra(location))[:SEARCHED])
     found: dict[str, list[Found]] = {}
     for row in page:
-        match = searcher.match(searched_in(location, row))
+        match = searcher.match(searched_in(location, row)) or _written_by(searcher, location, row)
         if match:
             uid = row.get("uid") or locations.row_uid(location.name, row["pk"])
             thing = Found(row["pk"], uid, row["subject_id"], at=row.get("stored_at"), held=row["stays"])
             found.setdefault(match.why, []).append(replace(thing, matched=match.ref, matched_at=match.at))
     for why, things in found.items():
         new = _new(manifest, location, things)
-        manifests.add(manifest, location.name, new, item_class=ItemClass.MENTION, act=Act.REDACT, reason=why, waits=True)
+        act = Act.KEEP if why == WRITER else Act.REDACT
+        manifests.add(manifest, location.name, new, item_class=ItemClass.MENTION, act=act, reason=why, waits=act == Act.REDACT)
     return page[-1]["pk"] if len(page) == SEARCHED else None
+
+
+def _written_by(searcher: mentions.Searcher, location: Location, row: Mapping[str, Any]) -> Match | None:
+    """Whether the account that wrote a row is called like the person. The row says nothing of them; without the name the account loses it."""
+    match = searcher.match([row[name] for name in location.accounts])
+    return Match(WRITER, "", "") if match else None
 
 
 def searched_in(location: Location, row: Mapping[str, Any]) -> list[Any]:
     """Return what a row says in the columns that are looked through, as a search reads them."""
-    return [location.read[name](row[name]) if name in location.read else row[name] for name in location.searched]
+    names = [name for name in location.searched if name not in location.accounts]
+    return [location.said[name](row[name]) if name in location.said else row[name] for name in names]
 
 
 def note_answers(manifest: Manifest) -> None:

@@ -26,6 +26,7 @@ WITHHOLD_CODES = {
 KEEP_CODES = {
     "others_rights": "it belongs to somebody else, whose rights weigh more",
     "not_about_them": "it is not about this person: a word, a namesake",
+    "account_name": "it is the name of an account or program that wrote it",
 }
 NOT_ASKED = (Answer.UNREACHABLE, Answer.FAILED)
 UNLINK_CODES = {"other_sources": "other sources say the same"}

@@ -3,6 +3,8 @@
 from memadmin.erasure.access_exports import ending
 from memadmin.erasure.access_exports.copies import copies
 from memadmin.erasure.disclosed import noted_of
+from memadmin.erasure.models import FoundAgain, RecipientNotice
+from memadmin.store.finding import searched
 from memadmin.store.locations import Act, ItemClass, Location, register, waive
 
 WORD = "one of our own fixed words or numbers"
@@ -106,10 +108,37 @@ register(
         order=102,
         table="erasure_recipientnotice",
         columns={"references": E},
-        waived={"uid": "a random name of ours", "ended_by": WHO, "error_code": WORD, "reason": "why somebody was not told, without names"},
+        waived={"uid": "a random name of ours", "ended_by": WHO, "error_code": WORD},
         item_class=ItemClass.RECIPIENT,
         act=Act.CLEAR,
         goes="Recipients of the container are told, sealed until they have answered. What they keep is theirs to erase.",
+    ),
+    Location(
+        name="erasure.notice_reasons",
+        title="Why recipients were not told of an erasure",
+        order=79,
+        table="erasure_recipientnotice",
+        columns={"reason": E},
+        item_class=E,
+        act=Act.REDACT,
+        find=searched("erasure.notice_reasons", RecipientNotice, ("reason",), at="made_at"),
+    ),
+    Location(
+        name="erasure.found_again",
+        title="What people said of something that was found again",
+        order=79,
+        table="erasure_foundagain",
+        columns={"reason": E},
+        waived={
+            **dict.fromkeys(("uid", "suppression_uid"), "a random name of ours"),
+            "request_ref": "a random name of ours",
+            **dict.fromkeys(("table", "column"), "a name of the schema"),
+            "row_key": "the number of a row",
+            "settled_by": WHO,
+        },
+        item_class=E,
+        act=Act.REDACT,
+        find=searched("erasure.found_again", FoundAgain, ("reason",), at="found_at"),
     ),
 )
 
@@ -164,7 +193,6 @@ waive("erasure_manifest", "digests, numbers and codes")
 waive("erasure_locationanswer", WORD)
 waive("erasure_verification", WORD)
 waive("erasure_recheck", WORD)
-waive("erasure_foundagain", "names of tables and columns, keys of rows in them, and what somebody said of it, without names")
 waive("erasure_finding", "names of tables and columns, and the key of a row in them")
 waive("erasure_placeoutcome", WORD)
 waive("erasure_certificate", "codes, numbers and digests, signed as they stand")

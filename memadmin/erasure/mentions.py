@@ -61,7 +61,7 @@ class Searcher:
 
     def match(self, values: Iterable[Any]) -> Match | None:
         """Return why and by what the values of a row mention the person, None where they do not."""
-        texts = [text for value in values for text in texts_in(value)]
+        texts = read(values)
         named = [(at, found) for at, text in enumerate(texts) for found in self._names_in(text)]
         copied = [(at, self._copied_in(text)) for at, text in enumerate(texts)]
         digests = sorted({digest for _, hits in copied for digest, _ in hits})
@@ -136,8 +136,23 @@ def passage(values: Iterable[Any], at: str) -> str:
     start, _, end = span.partition("-")
     if not end:
         return ""
-    texts = [text for value in values for text in texts_in(value)]
+    texts = read(values)
     return texts[int(number)][int(start) : int(end)] if int(number) < len(texts) else ""
+
+
+def read(values: Iterable[Any]) -> list[str]:
+    """Return every text inside of the values of a row, then the names of fields in them: these, too, may be made of somebody's name."""
+    every = list(values)
+    return [text for each in (texts_in, _fields_in) for value in every for text in each(value)]
+
+
+def _fields_in(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        yield from value
+        value = list(value.values())
+    if isinstance(value, list):
+        for inner in value:
+            yield from _fields_in(inner)
 
 
 def texts_in(value: Any) -> Iterator[str]:

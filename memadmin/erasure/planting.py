@@ -38,6 +38,7 @@ BY_WRITING = frozenset(
         "store_provenance",
         "store_subjects",
         "store_containers",
+        "store_container_owners",
     }
 )
 
@@ -111,6 +112,7 @@ def _memory(word: str, uid: uuid.UUID, session: uuid.UUID, pin: IncomingPin, det
         parts=[{"text": word}],
         author=word,
         strategy_id=word,
+        strategy_type=word,
         tags={word: word},
         metadata={word: word},
         fact_key=word,

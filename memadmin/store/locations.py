@@ -96,6 +96,7 @@ class Scope(Protocol):
 
 
 Find = Callable[[Scope, Any, int], Page]  # (scope, where the last page ended or None, how many at most)
+Change = Callable[[str, Any, UUID], Any]  # (column, what it says, the row's uid): what it says without the person's words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,6 +122,9 @@ class Location:
     goes: str = ""
     find: Find | None = None
     searched: Sequence[str] = ()
+    accounts: Sequence[str] = ()
+    said: Mapping[str, Callable[[Any], Any]] = field(default_factory=dict)
+    change: Mapping[str, Callable[[Any, Change], Any]] = field(default_factory=dict)
     read: Mapping[str, Callable[[Any], str]] = field(default_factory=dict)
     delete: Callable[[Sequence[Any]], int] | None = None
     delete_listed: RemoveListed | None = None

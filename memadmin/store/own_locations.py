@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditPayload
-from memadmin.store import archive, holding, removal
+from memadmin.store import archive, archived_words, holding, removal
 from memadmin.store.finding import linked, owned, raw_delete, searched
 from memadmin.store.locations import Act, Found, ItemClass, Location, Page, Scope, register, row_uid, waive
 from memadmin.store.models import (
@@ -27,6 +27,7 @@ from memadmin.store.models import (
     Returned,
     Session,
     Subject,
+    Suppression,
     WorkingMemory,
 )
 from memadmin.store.removal_by_list import remover_of, remover_of_links
@@ -34,7 +35,10 @@ from memadmin.store.removal_by_list import remover_of, remover_of_links
 OURS = "a random name of ours, which nothing outside knows"
 WORD = "one of our own fixed words or numbers"
 WHO = "an opaque name of an account, job or token"
+CONTAINER_NAMES = ("external_id", "owner", "tenant", "backend_roles")
 A, E, D = ItemClass.OWNED, ItemClass.COPY, ItemClass.MENTION
+WRITER = ("owner",)
+_NAMES = ("external_id", "namespace", *WRITER)  # of each item; they may be made of the name of anybody
 _ITEM = {"external_id": A, "owner": A, "namespace": A, "subject_id": A, "uid": A}
 
 
@@ -86,7 +90,11 @@ register(
         find=owned(
             "store.working", WorkingMemory, links=("uid",), said=("messages", "structured_data", "event", "binary_data"), at="stored_at"
         ),
-        searched=("messages", "structured_data", "structured_data_blob", "metadata", "tags", "parameters", "event", "author"),
+        searched=(
+            *("messages", "structured_data", "structured_data_blob", "binary_data", "metadata", "tags", "parameters", "event", "author"),
+            *("session_ref", "checkpoint_id", "event_id", "invocation_id", *_NAMES),
+        ),
+        accounts=WRITER,
         delete_listed=remover_of(ItemType.WORKING),
     ),
     Location(
@@ -97,7 +105,8 @@ register(
         columns={**_ITEM, **dict.fromkeys(("memory_uid", "memory_ref", "before", "after", "error", "tags"), A)},
         waived={"actor": WHO},
         find=owned("store.history", HistoryEntry, links=("uid", "memory_uid"), said=("before", "after", "error"), at="stored_at"),
-        searched=("before", "after", "error", "tags"),
+        searched=("before", "after", "error", "tags", "memory_ref", *_NAMES),
+        accounts=WRITER,
         delete_listed=remover_of(ItemType.HISTORY),
     ),
     Location(
@@ -107,12 +116,15 @@ register(
         table="store_longtermmemory",
         columns={
             **_ITEM,
-            **dict.fromkeys(("text", "parts", "author", "tags", "metadata", "fact_key", "superseded_by", "strategy_id"), A),
+            **dict.fromkeys(
+                ("text", "parts", "author", "tags", "metadata", "fact_key", "superseded_by", "strategy_id", "strategy_type"), A
+            ),
             "embedding": E,
         },
-        waived={**dict.fromkeys(("strategy_type", "tokens_method", "importance_source"), WORD), "embedding_model": "the name of a model"},
+        waived={**dict.fromkeys(("tokens_method", "importance_source"), WORD), "embedding_model": "the name of a model"},
         find=owned("store.long_term", LongTermMemory, links=("uid",), said=("text", "parts", "metadata", "tags"), at="stored_at"),
-        searched=("text", "parts", "author", "tags", "metadata"),
+        searched=("text", "parts", "author", "tags", "metadata", "fact_key", "strategy_id", "strategy_type", *_NAMES),
+        accounts=WRITER,
         delete_listed=remover_of(ItemType.LONG_TERM),
     ),
     Location(
@@ -122,7 +134,8 @@ register(
         table="store_session",
         columns={**_ITEM, **dict.fromkeys(("summary", "state", "metadata", "agents", "additional_info"), A)},
         find=owned("store.sessions", Session, links=("uid",), said=("summary", "state", "metadata", "additional_info"), at="stored_at"),
-        searched=("summary", "state", "metadata", "agents", "additional_info"),
+        searched=("summary", "state", "metadata", "agents", "additional_info", *_NAMES),
+        accounts=WRITER,
         delete_listed=remover_of(ItemType.SESSION),
     ),
     Location(
@@ -133,8 +146,11 @@ register(
         columns={"uid": A, "subject_id": A, "owner": A, "payload": A},
         waived={"reason": WORD},
         find=owned("store.archive", Archived, links=("uid",), said=("payload",), at="archived_at"),
-        searched=("payload",),
+        searched=("payload", *WRITER),
+        accounts=WRITER,
         read={"payload": unpacked},
+        said={"payload": archived_words.said},
+        change={"payload": archived_words.changed},
         delete=removal.remove_erased_copies,
     ),
     Location(
@@ -206,11 +222,21 @@ register(
             "key_id": WORD,
             "request_ref": WHO,
             "lifted_by": WHO,
-            "lift_reason": "written by an approver about an id that the store does not have any more",
         },
         item_class=E,
         act=Act.KEEP,
         goes="Kept for a time, so that what is erased stays erased. Nothing can be read from a digest without its key.",
+    ),
+    Location(
+        name="store.lift_reasons",
+        title="Why suppressions were lifted",
+        order=78,
+        table="store_suppression",
+        columns={"lift_reason": E},
+        item_class=E,
+        act=Act.REDACT,
+        find=searched("store.lift_reasons", Suppression, ("lift_reason",)),
+        example={"mode": "lifted", "lifted_by": "job/erasure", "lifted_at": datetime(2020, 1, 1, tzinfo=UTC)},
     ),
     Location(
         name="store.provenance",
@@ -252,11 +278,21 @@ register(
         title="Descriptions and settings of containers",
         order=76,
         table="store_container",
-        columns=dict.fromkeys(("name", "description", "configuration", "external_id", "owner", "tenant", "backend_roles"), D),
+        columns=dict.fromkeys(("name", "description", "configuration"), D),
         waived={"uid": OURS},
         item_class=D,
         act=Act.REDACT,
         find=searched("store.containers", Container, ("name", "description", "configuration"), at="stored_at"),
+    ),
+    Location(
+        name="store.container_owners",
+        title="Names of containers that agents use, and whose they are",
+        order=77,
+        table="store_container",
+        columns=dict.fromkeys(CONTAINER_NAMES, D),
+        item_class=D,
+        act=Act.KEEP,
+        find=searched("store.container_owners", Container, CONTAINER_NAMES, at="stored_at"),
     ),
     Location(
         name="store.audit_payloads",

@@ -2,7 +2,7 @@
 
 from memadmin.store.finding import raw_delete, searched
 from memadmin.store.locations import Act, ItemClass, Location, register, waive
-from memadmin.webhooks.models import Delivery
+from memadmin.webhooks.models import Delivery, Subscription
 
 WORD = "one of our own fixed words or numbers"
 
@@ -19,6 +19,23 @@ register(
         delete=raw_delete(Delivery),
     ),
     Location(
+        name="webhooks.addresses",
+        title="Addresses of subscribers",
+        order=77,
+        table="webhooks_subscription",
+        columns={"url": ItemClass.MENTION},
+        waived={
+            "uid": "a random name of ours",
+            "secret": "random, to sign with",
+            "events": WORD,
+            "created_by": "an opaque name of an account",
+        },
+        item_class=ItemClass.MENTION,
+        act=Act.KEEP,
+        find=searched("webhooks.addresses", Subscription, ("url",), at="created_at"),
+        example={"enabled": False},
+    ),
+    Location(
         name="webhooks.recipients",
         title="What subscribers have been told",
         order=101,
@@ -28,5 +45,4 @@ register(
     ),
 )
 
-waive("webhooks_subscription", "an address, a secret and what it listens to, made by administrators")
 waive("webhooks_subscription_containers", "numbers of rows")

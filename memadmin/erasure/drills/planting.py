@@ -23,11 +23,15 @@ from memadmin.store.models import Container, LongTermMemory
 
 # Places in which nothing is planted for good: why. Their columns are tried by the controls of the verification, which are taken back.
 CONTROLS_ONLY = {
+    "access.people": "an account is a key to the store, and none is made for a drill",
     "access.tokens": "a token is a key to the store, and none is made for a drill",
     "access_exports.copies": "an export is made for the reviewed request of a person",
     "access_exports.parts": "an export is made for the reviewed request of a person",
     "lifecycle.approvals": "a run that waits for a second person would call people",
+    "store.container_owners": "whose a container is decides who sees it, and that of a drill is nobody's",
+    "store.lift_reasons": "a suppression is made by an erasure",
     "store.suppressions": "holds keyed digests, in which no word can be found",
+    "webhooks.addresses": "a subscription would be told of what happens",
 }
 BESIDE = Location(name="erasure.beside", title="a row that another one needs", order=0)
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
+from uuid import UUID
 
 from django.apps import apps
 from django.db import models
@@ -22,13 +23,16 @@ from memadmin.store.counters import Moves, lock
 from memadmin.store.embeddings import missing
 from memadmin.store.holding import with_stays
 from memadmin.store.locations import Act, Location
-from memadmin.store.models import LongTermMemory
+from memadmin.store.models import HistoryEntry, LongTermMemory, Session, WorkingMemory
 from memadmin.store.tokens import METHOD, estimate
 
 IN_PLACE = "[erased]"
 PENDING = "rederivation"  # the key in a row's metadata by which who summarises finds it
 _SENTENCE = re.compile(r"[^.!?\n]+[.!?\n]*", re.UNICODE)
 _EMPTY: dict[str, Any] = {"text": "", "parts": None, "summary": None, "tags": {}, "before": None, "after": None, "error": None}
+
+ITEMS = (LongTermMemory, Session, WorkingMemory, HistoryEntry)
+NO_NAME = UUID(int=0)
 
 Take = Callable[[str], str]
 
@@ -62,8 +66,13 @@ def _taker(request: ErasureRequest, item: ManifestItem) -> Take:
 
 
 def _change(row: models.Model, location: Location, take: Take, *, act: Act) -> None:
-    columns = [name for name in (location.searched or tuple(location.columns)) if name not in location.read]
-    values = {name: _walked(getattr(row, name), take) for name in columns}
+    columns = [name for name in (location.searched or tuple(location.columns)) if name not in location.read or name in location.change]
+    change = partial(_changed, take=take, model=type(row))
+    uid = getattr(row, "uid", NO_NAME)
+    values = {
+        name: location.change[name](getattr(row, name), change) if name in location.change else change(name, getattr(row, name), uid)
+        for name in columns
+    }
     if act == Act.REDERIVE:
         values |= {name: empty for name, empty in _EMPTY.items() if name in columns}
         if "metadata" in columns:
@@ -83,6 +92,20 @@ def _after_text(row: LongTermMemory, values: dict[str, Any]) -> dict[str, Any]:
     moves.add(row.subject_id, tokens=tokens - row.tokens)
     moves.apply()
     return {"tokens": tokens, "tokens_method": METHOD, **missing()}
+
+
+def _changed(column: str, value: Any, uid: UUID, *, take: Take, model: Any) -> Any:
+    """Return what a column says without the person's words. A name from outside stays one of its own, and fits as it did."""
+    walked = _walked(value, take)
+    if column == "external_id" and walked != value:
+        return f"{IN_PLACE} {uid}"
+    return walked[: _longest(model, column)] if isinstance(walked, str) else walked
+
+
+def _longest(model: Any, column: str) -> int | None:
+    """Return how long a text of a column may be; None: of any length. An archive copy has the columns of what it copies."""
+    fields = (field for each in (model, *ITEMS) for field in each._meta.concrete_fields if field.name == column)
+    return next((field.max_length for field in fields), None)
 
 
 def _walked(value: Any, take: Take) -> Any:
