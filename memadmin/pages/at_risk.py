@@ -126,7 +126,7 @@ def _shown(
                 "score": scored.millionths,
                 "why": in_words(memory, scored, now=now),
                 "when": sentence(memory, of_user, reasons.get(memory.pk, ()), now=now),
-                "goes": memory.pk in reasons and not of_user.blocked,
+                "goes": of_user.badge if memory.pk in reasons and not of_user.blocked else "",
             }
         )
     return rows

@@ -43,11 +43,16 @@ def _sentence(found: Forecast, standing: Standing) -> str:
         return f"If nobody recalls it and all else stays as it is, {FAR} takes it."
     why = "; ".join(wording.reason_in_words(reason) for reason in fate.reasons)
     if fate.number == 0:
-        when = "The next run takes it" if not standing.blocked else "A run would take it"
-        return f"{when}: {why}."
+        return f"{_now(standing)}: {why}."
     takes = "takes" if not standing.blocked else "would take"
     idle = " A recall by an agent does not move the date." if found.keeps and _moves_nothing(fate, found.keeps.recalled) else ""
     return f"If nobody recalls it, the run of {_day(fate.at)} {takes} it, and none before: {why}.{idle}"
+
+
+def _now(standing: Standing) -> str:
+    if standing.blocked:
+        return "A run would take it"
+    return "The next run takes it" if standing.waiting_run is None else f"It goes {standing.with_which_run}"
 
 
 def _moves_nothing(fate: Fate, after: Fate | None) -> bool:

@@ -215,5 +215,7 @@ def marks_of(memory: Row, standing: Standing, *, now: datetime) -> list[tuple[st
 def expired_words(standing: Standing, *, now: datetime) -> str:
     if standing.blocked:
         return f"expired, stays because {standing.blocked}"
+    if standing.waiting_run is not None:
+        return f"expired, goes {standing.with_which_run}"
     at = standing.next_run_at
     return f"expired, goes at the next run, {at:%d %b %H:%M} UTC" if at else "expired"

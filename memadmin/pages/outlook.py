@@ -62,7 +62,7 @@ def outlook_of(memory: LongTermMemory, standing: Standing, *, now: datetime) -> 
         line=None if line is None else f"{line / 10_000:.1f}",
         no_line=_no_line(standing) if line is None else "",
         below=below,
-        marks=[] if standing.blocked else _marks(reasons, falls_below_at, now=now),
+        marks=[] if standing.blocked else _marks(reasons, falls_below_at, goes=standing.badge, now=now),
         falls_below_at=falls_below_at if falls_below_at and falls_below_at > now else None,
     )
 
@@ -95,18 +95,17 @@ def sentence(memory: LongTermMemory, standing: Standing, reasons: tuple[Reason, 
     if standing.blocked:
         return f"It stays: {standing.blocked}."
     if reasons:
-        when = f", {standing.next_run_at:%d %b %Y, %H:%M} UTC" if standing.next_run_at else ""
-        return f"It goes at the next run{when}, unless somebody pins it: {wording.reason_in_words(reasons[0])}."
+        return f"It goes {standing.with_which_run}, unless somebody pins it: {wording.reason_in_words(reasons[0])}."
     if due:
         name, at = min(due.items(), key=lambda item: item[1])
         return f"It stays for now. It reaches its {name} on {at:%d %b %Y}."
     return "It stays for now: no limit reaches it as things are."
 
 
-def _marks(reasons: tuple[Reason, ...], falls_below_at: datetime | None, *, now: datetime) -> list[tuple[str, str]]:
+def _marks(reasons: tuple[Reason, ...], falls_below_at: datetime | None, *, goes: str, now: datetime) -> list[tuple[str, str]]:
     """Return the flags of the panel: goes, or at risk because the line is near."""
     if reasons:
-        return [("expired" if Reason.TTL in reasons else "goes at the next run", "red")]
+        return [("expired" if Reason.TTL in reasons else goes, "red")]
     return [("at risk", "yellow")] if falls_below_at and falls_below_at < now + SOON else []
 
 

@@ -236,7 +236,7 @@ def fate_of(session: Session, standing: Standing, *, now: datetime) -> str:
         return f"It stays: {standing.blocked}."
     reasons = explain.reasons_now(session, standing.subject, standing.policy, now=now) if standing.policy else ()
     if reasons:
-        return f"It goes at the next run, {standing.next_run_at:%d %b %H:%M} UTC: {wording.reason_in_words(reasons[0])}."
+        return f"It goes {standing.with_which_run}: {wording.reason_in_words(reasons[0])}."
     goes_at = limit_dates(session, standing).get("age limit")
     if goes_at is None:
         return "It stays for now: no age limit reaches it."

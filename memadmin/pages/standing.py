@@ -14,6 +14,7 @@ from django.shortcuts import get_object_or_404
 from memadmin.access.models import Person
 from memadmin.access.visibility import within
 from memadmin.jobs.models import Schedule
+from memadmin.lifecycle.models import Run
 from memadmin.store.models import Container, PolicyState, PolicyStatus, PolicyVersion, Setting, Subject
 from retention.policy import InvalidPolicy, RetentionPolicy, parse_policy
 from retention.rules import RelevanceRule
@@ -30,6 +31,7 @@ class Standing:
     policy_number: int | None
     next_run_at: datetime | None
     blocked: str  # why nothing will run; "" when it will
+    waiting_run: int | None = None  # of the container, for a second person: what is past a limit does not go before
 
     @property
     def container(self) -> Container:
@@ -42,6 +44,18 @@ class Standing:
     @property
     def has_rule(self) -> bool:
         return self.policy is not None and self.policy.relevance is not None
+
+    @property
+    def with_which_run(self) -> str:
+        """Say with which run goes what is past a limit now, to stand behind "goes"."""
+        if self.waiting_run is not None:
+            return f"with run {self.waiting_run}, which waits for a second person, or with a later one"
+        return "at the next run" + (f", {self.next_run_at:%d %b %Y, %H:%M} UTC" if self.next_run_at else "")
+
+    @property
+    def badge(self) -> str:
+        """Say the same in the few words of a badge."""
+        return "goes once approved" if self.waiting_run is not None else "goes at the next run"
 
     @property
     def over_records(self) -> int:
@@ -73,6 +87,7 @@ def with_standing() -> QuerySet[Subject]:
         policy_number=Subquery(in_force.values("number")[:1]),
         retention_enabled=_setting("retention_enabled"),
         multi_tenancy_enabled=_setting("multi_tenancy_enabled"),
+        waiting_run=Subquery(Run.objects.waiting().filter(container=OuterRef("container")).values("number")[:1]),
         next_run_at=Subquery(Schedule.objects.filter(kind=NIGHTLY).values("next_run_at")[:1]),
         nightly_enabled=Subquery(Schedule.objects.filter(kind=NIGHTLY).values("enabled")[:1]),
     )
@@ -87,6 +102,7 @@ def standing(subject: Subject) -> Standing:
         policy_number=row["policy_number"],
         next_run_at=row["next_run_at"] if row["nightly_enabled"] else None,
         blocked=_why_blocked(subject.container, row) or unreadable,
+        waiting_run=row["waiting_run"],
     )
 
 

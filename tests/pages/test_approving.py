@@ -6,16 +6,16 @@ from django.urls import reverse
 from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
-from memadmin.jobs.models import Job
+from memadmin.jobs.models import Job, Schedule
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import approval, runs
 from memadmin.lifecycle.models import Approval, Run, RunState
 from memadmin.store import policies
 from memadmin.store.models import LongTermMemory
-from tests.factories import ACTOR, NOON, days, make_container
+from tests.factories import ACTOR, NOON, days, make_container, make_session
 from tests.lifecycle.second_people import a_large_run, published_by
 from tests.people import a_browser_of
-from tests.runs import fill, pin, preview
+from tests.runs import a_policy, fill, pin, preview
 
 pytestmark = pytest.mark.django_db
 
@@ -181,3 +181,42 @@ def test_publishing_says_first_that_the_run_will_wait(pia, piet):
     asked = words(pia.post(url("policy-publish", container.uid), form, follow=True))
 
     assert asked.index("waits until a second person has approved it") < asked.index("From the next run on")
+
+
+@pytest.fixture
+def every_night():
+    Schedule.objects.update_or_create(kind="nightly", defaults={"cron": "0 3 * * *", "next_run_at": NOON + days(0.625)})
+
+
+def test_while_a_run_waits_nothing_is_said_to_go_at_the_next_one(run, every_night):
+    reader = a_browser_of(Role.SUPPORT, login="sam")
+    memory = LongTermMemory.objects.order_by("id").last()
+    pages = {
+        "list": reader.get(url("user-memories", memory.subject.uid)),
+        "memory": reader.get(url("memory-detail", memory.uid)),
+        "forecast": reader.get(url("memory-forecast", memory.uid)),
+        "at risk": reader.get(url("container-at-risk", run.container.uid)),
+    }
+
+    said = {name: words(page) for name, page in pages.items()}
+
+    awaited = f"with run {run.number}, which waits for a second person, or with a later one"
+    assert {name for name, page in said.items() if awaited in page} == {"list", "memory", "forecast", "at risk"}
+    assert {name for name, page in said.items() if "next run" in page} == set()
+    assert "goes once approved" in said["at risk"]
+
+
+def test_a_session_and_a_user_over_a_cap_wait_for_the_second_person_too(pia, piet, every_night):
+    container, by = make_container(), actor_of(Person.objects.get(login="pia"))
+    published_by(by, container, a_policy(sessions={"retention_days": 1}, relevance={"max_records": 2}))
+    fill(container, 10)
+    session = make_session(container, days_old=9)
+    runs.start(preview(container), actor=by, now=NOON)
+    reader = a_browser_of(Role.SUPPORT, login="sam")
+
+    of_session = words(reader.get(url("session-detail", session.uid)))
+    of_user = words(reader.get(url("user-memories", LongTermMemory.objects.all()[0].subject.uid)))
+
+    awaited = f"with run {Run.objects.get().number}, which waits for a second person, or with a later one"
+    assert f"It goes {awaited}: older than" in of_session
+    assert f"Over the cap by 8 memories: the lowest scores that are not pinned go {awaited}." in of_user

@@ -4,6 +4,7 @@ import pytest
 from django.core.management import CommandError, call_command
 from django.urls import reverse
 
+from memadmin.access.roles import Role
 from memadmin.jobs import queue
 from memadmin.jobs.models import Job
 from memadmin.lifecycle import nightly, runs
@@ -11,7 +12,7 @@ from memadmin.lifecycle.models import Run, RunState
 from memadmin.pages import tonight
 from memadmin.store.models import PolicyVersion
 from tests.factories import ACTOR, NOON
-from tests.people import HTMX, auditor, editor
+from tests.people import HTMX, auditor, editor, make_person
 from tests.runs import a_policy, carry_out, fill, governed, preview, publish, switch_on
 
 pytestmark = pytest.mark.django_db
@@ -38,9 +39,22 @@ def test_the_nights_work_asks_first_with_the_numbers_of_each_container():
     page = text_of(editor().post(url("schedule-run-now", "nightly"), follow=True))
 
     assert "The rules of 2 containers are carried out now. 3 items would go." in page
-    assert "shop: 3 would go now." in page
+    assert "shop: 3 items are a large run, and no second person is asked: only one person may approve runs here." in page
     assert "other: " not in page
     assert not Job.objects.exists()
+
+
+def test_what_would_wait_for_a_second_person_is_told_apart():
+    client, large = editor(), governed(a_policy(relevance={"max_records": 3}), "large")
+    make_person(Role.POLICY_EDITOR, login="piet")
+    fill(large, 10)
+    fill(governed(a_policy(long_term={"retention_days": 40}), "shop"), 41)
+
+    page = text_of(client.post(url("schedule-run-now", "nightly"), follow=True))
+
+    assert "The rules of 2 containers are carried out now. 1 item would go, and 7 would wait for a second person." in page
+    assert "large: 7 items are a large run (more than 10 % of one memory type, or more than 1,000 items): it waits until a second" in page
+    assert "shop: 1 would go now." in page
 
 
 def test_a_yes_queues_it_and_the_list_of_runs_follows_it():
