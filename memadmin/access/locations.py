@@ -15,8 +15,9 @@ WORD = "one of our own fixed words"
 
 
 def decoded(data: str) -> str:
-    """Return what the server keeps for one browser: messages that wait to be shown may name a user."""
-    return json.dumps(SessionStore().decode(data), ensure_ascii=False, default=str)
+    """Return what the server keeps for one browser, but for who is signed in: messages that wait to be shown may name a user."""
+    kept = {name: value for name, value in SessionStore().decode(data).items() if not name.startswith("_auth_")}
+    return json.dumps(list(kept.values()), ensure_ascii=False, default=str)
 
 
 def encoded(word: str) -> str:
@@ -34,6 +35,7 @@ register(
         waived={"session_key": "a random name of a browser's session"},
         item_class=ItemClass.COPY,
         find=searched("access.browser_sessions", BrowserSession, ("session_data",), read={"session_data": decoded}),
+        read={"session_data": decoded},
         pack={"session_data": encoded},
         delete=raw_delete(BrowserSession),
     ),

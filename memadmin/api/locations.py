@@ -17,7 +17,8 @@ register(
             "request_digest": "a digest of a whole request, with its token in it",
         },
         item_class=ItemClass.COPY,
-        find=searched("api.keyed_calls", KeyedCall, ("identity",), at="created_at"),
+        records=True,
+        find=searched("api.keyed_calls", KeyedCall, ("identity",), at="created_at", records=True),
         delete=raw_delete(KeyedCall),
     ),
 )

@@ -33,7 +33,7 @@ OF_TYPE: dict[str, tuple[str, Any]] = {
 }
 BY_UID = {*(name for name, _ in OF_TYPE.values()), "store.archive"}
 WRITER = "account_name"
-LIMIT_SHORT, LIMIT_CUT, LIMIT_COMMON = "ids_too_short", "copies_cut", "common_words"
+LIMIT_SHORT, LIMIT_CUT, LIMIT_COMMON, LIMIT_PLAIN = "ids_too_short", "copies_cut", "common_words", "plain_ids"
 
 
 def places() -> list[Location]:
@@ -158,7 +158,7 @@ def add_mentions(manifest: Manifest, location: Location, after: int) -> int | No
 
 
 def _written_by(searcher: mentions.Searcher, location: Location, row: Mapping[str, Any]) -> Match | None:
-    """Whether the account that wrote a row is called like the person. The row says nothing of them; without the name the account loses it."""
+    """Whether the account that wrote a row is called like the person. The row says nothing of them; without the name it is lost to it."""
     match = searcher.match([row[name] for name in location.accounts])
     return Match(WRITER, "", "") if match else None
 
@@ -178,7 +178,8 @@ def note_answers(manifest: Manifest) -> None:
             asked = Answer.FOUND if location.name in with_items else Answer.ABSENT
             manifests.tell(manifest, location.name, Answer.CLEARED if location.find is None else asked)
     searcher = mentions.searcher_of(manifest)
-    limits = {LIMIT_SHORT: searcher.scope.too_short, LIMIT_CUT: searcher.cut, LIMIT_COMMON: searcher.common > 0}
+    scope = searcher.scope
+    limits = {LIMIT_SHORT: scope.too_short, LIMIT_CUT: searcher.cut, LIMIT_COMMON: searcher.common > 0, LIMIT_PLAIN: scope.has_plain}
     manifest.limits = [code for code, holds in limits.items() if holds]
     manifest.save(update_fields=["limits"])
 

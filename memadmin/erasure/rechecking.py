@@ -22,10 +22,12 @@ from memadmin.audit.actions import Action
 from memadmin.erasure.models import ErasureRequest, FoundAgain, FoundAgainKind, ManifestItem, Recheck, RecheckKind
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.verification.looking import OWN_TABLES
+from memadmin.erasure.verification.plain import reading
 from memadmin.erasure.verification.schema import Holds, Table, tables
 from memadmin.jobs import lease
 from memadmin.jobs.registry import JobView, Step
 from memadmin.store import locations
+from memadmin.store.identity import is_plain
 from memadmin.store.locations import Act
 from memadmin.store.models import Mode, Subject, SuppressedKind, Suppression
 from memadmin.store.suppression_keys import KeyRing, normal, ring
@@ -39,6 +41,7 @@ LONGEST_REASON = 400
 USERS = "store_subject"
 ALIKE = (USERS, "canonical_id")  # other people's, too: whose own id it is stands beside it
 LONGEST_ID = 512
+WIRE = {"messages", "parts", "event", "author"}  # columns in which formats of agents have words of their own, such as "user"
 REFUSED = (Mode.BLOCK, Mode.QUARANTINE)
 STANDING = (*REFUSED, Mode.FLAG)
 
@@ -70,9 +73,9 @@ class Known:
         return self._of(SuppressedKind.SUBJECT, user_id)
 
     def of_value(self, value: str) -> list[Suppression]:
-        """Return what knows a value, as an id or as a text."""
+        """Return what knows a value, as an id or as a text. A plain word or a number may be anybody's: `_met` knows where it is an id."""
         if value not in self.seen:
-            as_id = self._of(SuppressedKind.SUBJECT, value) if len(value) <= LONGEST_ID else []
+            as_id = self._of(SuppressedKind.SUBJECT, value) if len(value) <= LONGEST_ID and not is_plain(value) else []
             self.seen[value] = as_id + (self._of(SuppressedKind.TEXT, form) if (form := normal(value)) else [])
         return self.seen[value]
 
@@ -137,16 +140,21 @@ def _some_rows(recheck: Recheck, at: At, *, now: datetime) -> tuple[At | None, i
         return None, 0
     table, looked, last = every[at.table], 0, at.after
     columns = [column for column in table.holding(Holds.TEXT) if (table.name, column) != ALIKE]
+    plainly = reading(table).keys() - WIRE
     for row in _rows_of(table, columns, after=at.after):
         looked, last = looked + 1, list(row[: len(table.key)])
         for column, value in zip(columns, row[len(table.key) :], strict=True):
-            for met in _met(what, value):
+            for met in _met(what, value, is_name=column in plainly):
                 _note_row(recheck, met, table, (column, last), now=now)
     return (At(at.recheck, at.table, last) if looked == ROWS_AT_ONCE else At(at.recheck, at.table + 1)), looked
 
 
-def _met(what: Known, value: Any) -> list[Suppression]:
-    return [row for said in dict.fromkeys(_said_in(value)) for row in what.of_value(said)] if isinstance(value, str) else []
+def _met(what: Known, value: Any, *, is_name: bool) -> list[Suppression]:
+    if not isinstance(value, str):
+        return []
+    said = list(dict.fromkeys(_said_in(value)))
+    plain = [row for each in said if is_name and is_plain(each) for row in what.of_id(each)]
+    return plain + [row for each in said for row in what.of_value(each)]
 
 
 def _said_in(value: str) -> Iterator[str]:

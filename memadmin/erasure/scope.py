@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 
 from memadmin.erasure.models import Kind, Manifest, ManifestItem, Origin, ScopeItem
+from memadmin.store.identity import is_plain
 from memadmin.store.locations import Act, ItemClass
 from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Session, Subject, WorkingMemory
 
@@ -59,7 +60,13 @@ class RequestScope:
         return [ManifestItem.objects.filter(manifest=self.erased_by, act=Act.DELETE, item_class__in=REACHED).order_by().values("row_uid")]
 
     def named_in(self, text: str) -> bool:
-        if self.pattern is not None and self.pattern.search(text):
+        return self._named_in(text, self.pattern)
+
+    def named_in_records(self, text: str) -> bool:
+        return self._named_in(text, self.pattern_in_records)
+
+    def _named_in(self, text: str, pattern: re.Pattern[str] | None) -> bool:
+        if pattern is not None and pattern.search(text):
             return True
         uids = {UUID(each) for each in UID.findall(text)}
         return bool(uids) and bool(self.members(uids))
@@ -68,6 +75,14 @@ class RequestScope:
     def pattern(self) -> re.Pattern[str] | None:
         """Finds the identifiers with their boundaries, whatever their case: `user1` is not in `user10`, nor `pat` in `patricia`."""
         return identifier_pattern(self.identifiers)
+
+    @cached_property
+    def pattern_in_records(self) -> re.Pattern[str] | None:
+        return identifier_pattern([each for each in self.identifiers if not is_plain(each)])
+
+    @cached_property
+    def has_plain(self) -> bool:
+        return any(is_plain(each) for each in self.identifiers if len(each.strip()) >= SHORTEST)
 
     @cached_property
     def too_short(self) -> bool:

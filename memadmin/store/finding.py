@@ -38,21 +38,28 @@ def owned(name: str, model: type[models.Model], *, links: Sequence[str], said: S
 
 
 def searched(
-    name: str, model: type[models.Model], columns: Sequence[str], *, read: Mapping[str, Callable[[Any], str]] | None = None, at: str = ""
+    name: str,
+    model: type[models.Model],
+    columns: Sequence[str],
+    *,
+    read: Mapping[str, Callable[[Any], str]] | None = None,
+    at: str = "",
+    records: bool = False,
 ) -> Find:
     """Rows of a table without a subject: those whose columns name what the request is about. Goes through the whole table.
 
-    `read` says how a column becomes text, where that is not `str` or JSON.
+    `read` says how a column becomes text, where that is not `str` or JSON; `records`: the program itself has written them.
     """
 
     def find(scope: Scope, after: Any, limit: int) -> Page:
         everything: QuerySet[Any] = QuerySet(model).order_by("pk")
         rows = everything if after is None else everything.filter(pk__gt=_key(after))
         page = list(rows.values_list("pk", at or "pk", *columns)[: min(limit, SEARCHED_AT_ONCE)])
+        named_in = scope.named_in_records if records else scope.named_in
         found = [
             Found(key, row_uid(name, key), size=sum(map(len, texts)), at=dated if at else None)
             for key, dated, *values in page
-            if scope.named_in("\n".join(texts := _texts(columns, values, read or {})))
+            if named_in("\n".join(texts := _texts(columns, values, read or {})))
         ]
         return Page(found, page[-1][0] if page else None)
 

@@ -94,6 +94,9 @@ class Scope(Protocol):
     def named_in(self, text: str) -> bool:
         """Whether a text has one of the names or identifiers, with their boundaries: `user1` is not in `user10`."""
 
+    def named_in_records(self, text: str) -> bool:
+        """The same of what the program itself has written: an id that is a plain word or a number means nobody there."""
+
 
 Find = Callable[[Scope, Any, int], Page]  # (scope, where the last page ended or None, how many at most)
 Change = Callable[[str, Any, UUID], Any]  # (column, what it says, the row's uid): what it says without the person's words
@@ -120,6 +123,7 @@ class Location:
     item_class: ItemClass = ItemClass.OWNED
     act: Act = Act.DELETE
     goes: str = ""
+    records: bool = False
     find: Find | None = None
     searched: Sequence[str] = ()
     accounts: Sequence[str] = ()

@@ -47,6 +47,11 @@ def unpacked(payload: Any) -> str:
     return json.dumps(archive.unpack(payload), ensure_ascii=False)
 
 
+def written(body: str) -> str:
+    """Return what somebody wrote beside an entry of the log, without the names of the fields."""
+    return "\n".join(map(str, json.loads(body).values()))
+
+
 def links_of(scope: Scope, after: Any, limit: int) -> Page:
     """Links from or to what is meant: a user's own, then those that start in other people's memories.
 
@@ -303,7 +308,8 @@ register(
         waived={"stream": WORD, "salt": "random bytes"},
         item_class=E,
         act=Act.REDACT,
-        find=searched("store.audit_payloads", AuditPayload, ("body",)),
+        read={"body": written},
+        find=searched("store.audit_payloads", AuditPayload, ("body",), read={"body": written}),
         plant=said_in_the_log,
     ),
     Location(

@@ -15,7 +15,8 @@ register(
         columns={"body": ItemClass.COPY},
         waived={"uid": "a random name of ours", "error_code": "the name of a class"},
         item_class=ItemClass.COPY,
-        find=searched("webhooks.deliveries", Delivery, ("body",), at="created_at"),
+        records=True,
+        find=searched("webhooks.deliveries", Delivery, ("body",), at="created_at", records=True),
         delete=raw_delete(Delivery),
     ),
     Location(

@@ -14,6 +14,7 @@ from django.db import connection
 from memadmin.erasure.verification.keyed import columns_with, rows_with
 from memadmin.erasure.verification.needles import any_stands_in
 from memadmin.erasure.verification.packed import SHORTEST, unfolded
+from memadmin.erasure.verification.plain import Read, reading
 from memadmin.erasure.verification.probes import Probes
 from memadmin.erasure.verification.rows import Hit, Key, Stretch, quoted, rows_in, rows_of
 from memadmin.erasure.verification.schema import Holds, Table
@@ -31,24 +32,45 @@ def scan(table: Table, probes: Probes, stretch: Stretch, *, keyed: Sequence[str]
 
 def _by_words(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Hit]:
     texts, packed = table.holding(Holds.TEXT), table.holding(Holds.BYTES)
-    if not probes.needles or not texts + packed:
+    read = reading(table) if probes.plain_words else {}
+    needles = probes.needles if read else probes.telling_needles
+    if not needles or not texts + packed:
         return
-    for row in _to_judge(table, probes, stretch):
+    for row in _to_judge(table, needles, stretch):
         for column, value in zip(texts + packed, row[len(table.key) :], strict=True):
-            is_text = column in texts
-            if (is_text and any_stands_in(probes.words, value)) or (_unfolds(table, value, is_text) and _stands_inside(probes, value)):
+            if _says(table, probes, value, is_text=column in texts) or _says_plainly(probes, value, read.get(column)):
                 yield Hit(table.name, column, row[: len(table.key)])
 
 
-def _to_judge(table: Table, probes: Probes, stretch: Stretch) -> Iterator[Key]:
+def _says(table: Table, probes: Probes, value: Any, *, is_text: bool) -> bool:
+    if not probes.telling_words:
+        return False
+    return (is_text and any_stands_in(probes.telling_words, value)) or (_unfolds(table, value, is_text) and _stands_inside(probes, value))
+
+
+def _says_plainly(probes: Probes, value: Any, read: Read | None) -> bool:
+    return read is not None and value is not None and any_stands_in(probes.plain_words, _as_said(read(value)))
+
+
+def _as_said(value: Any) -> Any:
+    """Return bytes that nobody can read as words as nothing: sealed ones, vectors."""
+    if not isinstance(value, bytes | memoryview):
+        return value
+    try:
+        return bytes(value).decode("utf8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _to_judge(table: Table, needles: Sequence[str], stretch: Stretch) -> Iterator[Key]:
     """Yield the key, the texts and the bytes of each row that could say an identifier; the database has gone through all of them once."""
     texts, packed = table.holding(Holds.TEXT), table.holding(Holds.BYTES)
     said = [*map(_as_text, texts), *map(quoted, packed)]
-    tests = [_contains(_said(texts), len(probes.needles))] if texts else []
+    tests = [_contains(_said(texts), len(needles))] if texts else []
     tests += [f"{quoted(column)} IS NOT NULL" for column in packed]
     if table.is_technical:
         tests += [f"length({_as_text(column)}) >= {SHORTEST}" for column in texts]
-    could = {"tests": [f"({' OR '.join(tests)})"], "values": probes.needles if texts else ()}
+    could = {"tests": [f"({' OR '.join(tests)})"], "values": needles if texts else ()}
     if table.is_technical:  # most rows of such tables have something that could be packed
         return rows_in(table, stretch, said, **could)
     return rows_of(table, list(rows_in(table, stretch, (), **could)), said)
@@ -68,7 +90,7 @@ def _stands_inside(probes: Probes, value: bytes | str) -> bool:
             text = raw.decode("utf8")
         except UnicodeDecodeError:
             return True
-        if any_stands_in(probes.words, text):
+        if any_stands_in(probes.telling_words, text):
             return True
     return False
 

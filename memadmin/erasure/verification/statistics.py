@@ -7,7 +7,9 @@ from collections.abc import Collection
 from django.db import connection
 
 from memadmin.erasure.verification.needles import stands_in
+from memadmin.erasure.verification.plain import reading
 from memadmin.erasure.verification.probes import Probes
+from memadmin.erasure.verification.schema import tables
 
 TABLE = "pg_stats"
 
@@ -20,9 +22,11 @@ def found_in_statistics(probes: Probes, *, besides: Collection[str] = ()) -> dic
     said = "concat_ws(' ', most_common_vals::text, histogram_bounds::text, most_common_elems::text)"
     test = " OR ".join([f"strpos({said}, %s) > 0"] * len(probes.needles))
     found: dict[str, int] = {}
+    plainly = {table.name: reading(table) for table in tables()} if probes.plain_words else {}
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT tablename, {said} FROM pg_stats WHERE {test}", probes.needles)
-        for table, values in cursor.fetchall():
-            if table not in besides and any(stands_in(needle, values) for needle in probes.needles):
+        cursor.execute(f"SELECT tablename, attname, {said} FROM pg_stats WHERE {test}", probes.needles)
+        for table, column, values in cursor.fetchall():
+            needles = probes.needles if column in plainly.get(table, ()) else probes.telling_needles
+            if table not in besides and any(stands_in(needle, values) for needle in needles):
                 found[table] = found.get(table, 0) + 1
     return found
