@@ -27,6 +27,8 @@ from memadmin.pages.forms import uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.policies import policy_page, version_page
 from memadmin.pages.policy_form import PolicyForm
+from memadmin.pages.showing import show_result
+from memadmin.pages.text import shown_id
 from memadmin.store import drafts, policies
 from memadmin.store.models import Container, PolicyStatus, PolicyVersion
 from retention.rules import RetentionPolicy
@@ -166,7 +168,8 @@ def policy_version_copied(request: PersonRequest, uid: UUID, number: int) -> Htt
     rows = [_effect_there(draft, policy) for draft in made[:LOOKED_AT]] + [{"draft": draft} for draft in made[LOOKED_AT:]]
     rows = [{**row, "known": list(to_know(row["draft"], policy, source=version))} for row in rows]
     context = {"container": container, "version": version, "rows": rows, "may_publish": request.user.may(Right.POLICY_PUBLISH)}
-    return render_page(request, "policies/copied.html", "policies/_copied.html", context)
+    back = (f"Version {number} of {shown_id(container.name, 60)}", reverse("pages:policy-version", args=[uid, number]))
+    return show_result(request, "policies/_copied.html", context, heading=f"Version {number} is copied", back=back)
 
 
 def _copy_page(request: PersonRequest, container: Container, version: PolicyVersion, *, error: str = "", status: int = 200) -> HttpResponse:

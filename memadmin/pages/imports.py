@@ -10,6 +10,7 @@ from django import forms
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -18,6 +19,7 @@ from memadmin.access.models import Person
 from memadmin.access.visibility import visible_containers
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest
+from memadmin.pages.showing import show_result
 from memadmin.pages.text import file_size
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.transfer.formats import READERS
@@ -82,7 +84,10 @@ def import_run(request: PersonRequest) -> HttpResponse:
         except UnusableFile as error:
             form.add_error("file", str(error))
         else:
-            return render(request, "imports/done.html", _said(report, target))
+            said, back = _said(report, target), ("Import memories", reverse("pages:import-new"))
+            read = said["summary"]["records"]
+            heading = f"{read:,} record{'' if read == 1 else 's'} read"
+            return show_result(request, "imports/_done.html", said, heading=heading, back=back)
     return render(request, "imports/new.html", {"form": form, "largest": file_size(LARGEST)}, status=422)
 
 

@@ -1,4 +1,4 @@
-"""People and what they may: for administrators. A new password is shown once, on the answer that made it."""
+"""People and what they may: for administrators. A new password is shown once."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.container_names import names_told_apart
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.showing import show_once
 from memadmin.store.models import Container
 
 REFUSALS = (people.OwnAccount, people.LastAdministrator)
@@ -157,7 +158,8 @@ def _sure(request: PersonRequest, uid: UUID, act: Callable[[Person], HttpRespons
 
 
 def _show_password(request: PersonRequest, person: Person, password: str, *, heading: str) -> HttpResponse:
-    return render(request, "people/password.html", {"person": person, "password": password, "heading": heading})
+    context, back = {"person": person, "password": password}, ("People", reverse("pages:person-list"))
+    return show_once(request, "people/_password.html", context, heading=heading, back=back)
 
 
 def _list(request: PersonRequest, form: NewPersonForm, *, status: int = 200) -> HttpResponse:

@@ -23,6 +23,7 @@ from memadmin.pages.container_names import names_told_apart
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import TICK, ReachForm
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
+from memadmin.pages.showing import show_once
 
 DATE = forms.DateInput(attrs={"type": "date"})
 
@@ -98,7 +99,8 @@ def token_create(request: PersonRequest) -> HttpResponse:
         except BadToken as error:
             form.add_error(None, str(error))
         else:
-            return render(request, "tokens/made.html", {"token": token, "secret": secret})
+            context, back = {"token": token, "secret": secret}, ("API tokens", reverse("pages:token-list"))
+            return show_once(request, "tokens/_made.html", context, heading="API token made", back=back)
     return render(request, "tokens/new.html", {"form": form}, status=422)
 
 

@@ -20,6 +20,7 @@ from memadmin.pages.confirming import ask, is_sure
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import TICK, ReachForm
 from memadmin.pages.htmx import PersonRequest, notice, render_page
+from memadmin.pages.showing import show_once
 from memadmin.webhooks import subscriptions
 from memadmin.webhooks.models import Event, State, Subscription
 from memadmin.webhooks.subscriptions import BadSubscription, SubscriptionSpec
@@ -69,7 +70,8 @@ def webhook_create(request: PersonRequest) -> HttpResponse:
         except BadSubscription as error:
             form.add_error(None, str(error))
         else:
-            return render(request, "webhooks/made.html", {"webhook": made, "secret": secret})
+            context, back = {"webhook": made, "secret": secret}, ("Webhooks", reverse("pages:webhook-list"))
+            return show_once(request, "webhooks/_made.html", context, heading="Webhook made", back=back)
     return render(request, "webhooks/new.html", {"form": form}, status=422)
 
 

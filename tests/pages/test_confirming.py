@@ -18,6 +18,7 @@ from memadmin.erasure.models import ErasureRequest
 from memadmin.pages.kept import FOR, MOST
 from memadmin.store.models import LongTermMemory
 from tests.erasure.on_pages import DETAILS
+from tests.erasure.workflow import discovered, opened
 from tests.factories import NOON, a_memory, make_container, make_memory, store, subject_of
 from tests.people import a_browser_of, make_person
 from tests.tokens import make_token
@@ -69,7 +70,7 @@ def test_its_form_does_what_it_says_once_and_a_second_answer_is_asked_anew(boss:
     password = Person.objects.get(pk=person.pk).password
     second = boss.post(address, answer)
 
-    assert (first.status_code, "The password is reset" in first.content.decode()) == (200, True)
+    assert (first.status_code, "The password is reset" in boss.get(first["Location"]).content.decode()) == (302, True)
     assert (second.status_code, second["Location"] != question) == (302, True)
     assert Person.objects.get(pk=person.pk).password == password
 
@@ -163,6 +164,16 @@ class TestLookingForSomebody:
 
         assert ErasureRequest.objects.count() == 1
         assert (again.status_code, "Look for it again" in again.content.decode()) == (422, True)
+        assert "annika" not in "".join(decoded(row.session_data) for row in BrowserSession.objects.all())
+
+    def test_an_erasure_does_not_sign_out_who_looked_for_the_person(self):
+        store(make_container(), a_memory(user_id="annika-77"), now=NOON)
+        cora = a_browser_of(Role.COMPLIANCE, login="cora")
+        self.looked(cora)
+
+        manifest = discovered(opened("annika-77", now=NOON), now=NOON)
+
+        assert not manifest.items.filter(location="access.browser_sessions").exists()
         assert "annika" not in "".join(decoded(row.session_data) for row in BrowserSession.objects.all())
 
     def test_a_topic_that_was_found_is_loaded_again_as_the_same_list(self):

@@ -249,7 +249,9 @@ def test_a_policy_is_copied_to_chosen_containers_as_drafts_with_their_numbers(co
 
     offered = words(pia.get(url("policy-version-copy", container.uid, 1)))
     none = pia.post(url("policy-version-copied", container.uid, 1), {})
-    done = words(pia.post(url("policy-version-copied", container.uid, 1), {"container": [str(one.uid), str(two.uid), "nonsense"]}))
+    done = words(
+        pia.post(url("policy-version-copied", container.uid, 1), {"container": [str(one.uid), str(two.uid), "nonsense"]}, follow=True)
+    )
 
     assert "one" in offered
     assert none.status_code == 422
@@ -275,7 +277,9 @@ def test_a_copy_says_what_is_in_its_way_and_leads_to_each_draft(container, pia):
     policies.opt_out(out, actor=ACTOR, now=NOON, base=None)
     policies.save_draft(out, a_policy(relevance={"max_records": 9}), actor=ACTOR, now=NOON)
 
-    page = words(pia.post(url("policy-version-copied", container.uid, 1), {"container": [str(each.uid) for each in (same, other, out)]}))
+    page = words(
+        pia.post(url("policy-version-copied", container.uid, 1), {"container": [str(each.uid) for each in (same, other, out)]}, follow=True)
+    )
 
     assert "Version 1 in force there says the same: there is nothing to publish." in page
     assert "1 other draft waits there." in page

@@ -45,7 +45,7 @@ def page_of(browser: Client, request: ErasureRequest) -> str:
 
 
 def post(browser: Client, name: str, request: ErasureRequest) -> Any:
-    answer = browser.post(reverse(f"pages:erasure-{name}", args=[request.uid]))
+    answer = browser.post(reverse(f"pages:erasure-{name}", args=[request.uid]), follow=name == "receipt")
     request.refresh_from_db()
     return answer
 

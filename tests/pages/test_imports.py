@@ -27,7 +27,7 @@ def administrator(**details):
 
 def send(client, content=None, *, name="memories.jsonl", container="shop", kind="jsonl"):
     file = SimpleUploadedFile(name, lines() if content is None else content)
-    return client.post(reverse("pages:import-run"), {"file": file, "format": kind, "container": container})
+    return client.post(reverse("pages:import-run"), {"file": file, "format": kind, "container": container}, follow=True)
 
 
 def text_of(response):

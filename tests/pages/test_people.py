@@ -37,7 +37,9 @@ def test_an_account_is_made_with_roles_and_containers_and_its_password_is_shown_
 
     page = text_of(
         client.post(
-            url("person-create"), {"login": "Ann", "name": "Ann B.", "roles": ["support", "auditor"], "containers": [container.uid]}
+            url("person-create"),
+            {"login": "Ann", "name": "Ann B.", "roles": ["support", "auditor"], "containers": [container.uid]},
+            follow=True,
         )
     )
 
@@ -112,7 +114,7 @@ def test_a_reset_password_is_shown_once_and_ends_the_sessions():
     theirs.force_login(person)
 
     asked = text_of(client.post(url("person-reset-password", person.uid), follow=True))
-    page = text_of(client.post(url("person-reset-password", person.uid), SURE))
+    page = text_of(client.post(url("person-reset-password", person.uid), SURE, follow=True))
 
     assert "The old one ends" in asked
     assert authenticate(login="sam", password=password_on(page)) == person

@@ -49,7 +49,7 @@ def act(browser, notice, verb, **given):
 def test_a_recipient_is_registered_and_its_secret_shown_once(role):
     browser = a_browser_of(role, login="cora")
 
-    answer = browser.post(reverse("pages:recipient-create"), form())
+    answer = browser.post(reverse("pages:recipient-create"), form(), follow=True)
 
     secret = re.search(r"whsec_[\w-]+", text_of(answer))
     made = Recipient.objects.get()

@@ -31,7 +31,7 @@ def form_of(*containers, **details):
 
 
 def create(browser, form):
-    return browser.post(reverse("pages:token-create"), form)
+    return browser.post(reverse("pages:token-create"), form, follow=True)
 
 
 def test_a_made_token_shows_its_secret_once_and_works():

@@ -32,7 +32,7 @@ def form_of(*containers, **details):
 
 
 def create(browser, form):
-    return browser.post(reverse("pages:webhook-create"), form)
+    return browser.post(reverse("pages:webhook-create"), form, follow=True)
 
 
 def a_webhook(*containers):

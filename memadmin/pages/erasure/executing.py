@@ -5,7 +5,7 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_POST
@@ -18,6 +18,7 @@ from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.detail import act, show, status_of
 from memadmin.pages.htmx import PersonRequest
+from memadmin.pages.showing import show_once
 
 
 @require_POST
@@ -42,10 +43,12 @@ def erasure_back_to_review(request: PersonRequest, uid: UUID) -> HttpResponse:
 @require_POST
 @may("erasure.intake")
 def erasure_receipt(request: PersonRequest, uid: UUID) -> HttpResponse:
-    """Show a new receipt, once: it is nowhere else, and loading the page again makes another one."""
+    """Show a new receipt, once: it is nowhere else."""
     found = get_request(request.user, uid)
     try:
         receipt = issuing.give_receipt(found, actor=actor_of(request.user), now=timezone.now())
     except Refusal as refusal:
         return show(request, found, refused=str(refusal), status=status_of(refusal))
-    return render(request, "erasure/receipt.html", {"found": found, "receipt": receipt})
+    back = (f"Request {found.number}", reverse("pages:erasure-detail", args=[uid]))
+    context = {"found": found, "receipt": receipt}
+    return show_once(request, "erasure/_receipt.html", context, heading="The person's receipt", back=back)

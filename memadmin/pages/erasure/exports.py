@@ -6,7 +6,6 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import HttpResponse
-from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
@@ -18,6 +17,7 @@ from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.detail import act, show
 from memadmin.pages.htmx import PersonRequest
+from memadmin.pages.showing import show_once
 
 
 @require_POST
@@ -35,7 +35,7 @@ def erasure_export_withdraw(request: PersonRequest, uid: UUID) -> HttpResponse:
 @require_POST
 @may("erasure.review")
 def erasure_export_link(request: PersonRequest, uid: UUID) -> HttpResponse:
-    """Make the link and show it: on this answer alone, which no cache keeps."""
+    """Make the link and show it, once: on a page that no cache keeps."""
     found = get_request(request.user, uid)
     try:
         export, code = handing.hand_out(found, actor=actor_of(request.user), now=timezone.now())
@@ -45,4 +45,5 @@ def erasure_export_link(request: PersonRequest, uid: UUID) -> HttpResponse:
     path = reverse("pages:access-export", args=[export.uid])
     address = f"{settings.PUBLIC_URL}{path}" if settings.PUBLIC_URL else request.build_absolute_uri(path)
     context = {"found": found, "export": export, "code": code, "address": address, "link": f"{address}#{code}"}
-    return render(request, "erasure/export_link.html", context)
+    back = (f"Request {found.number}", reverse("pages:erasure-detail", args=[uid]))
+    return show_once(request, "erasure/_export_link.html", context, heading="Link for the person", back=back)

@@ -10,6 +10,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
@@ -24,6 +25,7 @@ from memadmin.outbound import addresses
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import ReachForm
 from memadmin.pages.htmx import PersonRequest, notice
+from memadmin.pages.showing import show_once
 from memadmin.store.models import Container
 
 SHOWN = 200
@@ -83,7 +85,8 @@ def recipient_create(request: PersonRequest) -> HttpResponse:
             form.add_error(None, str(error))
         else:
             if secret:
-                return render(request, "recipients/made.html", {"recipient": made, "secret": secret})
+                context, back = {"recipient": made, "secret": secret}, ("Recipients", reverse("pages:recipient-list"))
+                return show_once(request, "recipients/_made.html", context, heading="Recipient registered", back=back)
             notice(request, "The recipient is registered. A person tells them of each erasure.")
             return redirect("pages:recipient-list")
     return render(request, "recipients/new.html", {"form": form}, status=422)
