@@ -147,7 +147,7 @@ def missing_of(request: ErasureRequest, manifest: Manifest, *, undecided: bool, 
         "Note first how it is known that the request comes from the person.": request.identity_level is None
         and request.kind != Kind.STORAGE_LIMIT,
         "Decide which of the ids that look alike are meant.": undecided,
-        f"{manifest.undecided:,} mixed or mentioning items wait for a decision.": manifest.undecided > 0,
+        f"{manifest.undecided:,} mixed or mentioning items wait for a decision on the request's page.": manifest.undecided > 0,
         "A place could not be asked. Search again once it answers.": not_asked,
         "Nothing was found: end the request as nothing held.": not manifest.items_total and not request.attempt,
     }
@@ -190,7 +190,7 @@ def check(classes: Iterable[str], verdict: Verdict, codes: Mapping[str, str], *,
         if verdict.act not in ALLOWED[item_class]:
             raise NotDecidable(f"What is {ItemClass(item_class).label} cannot be treated so: {verdict.act.label}.")
     if codes and verdict.code not in codes:
-        raise NotDecidable(f"Say why: {', '.join(codes)}.")
+        raise NotDecidable(f"Choose the reason: {'; '.join(codes.values())}.")
     if not codes and verdict.code:
         raise NotDecidable("A reason is given for what stays only.")
     if verdict.act == Act.WITHHOLD and (verdict.review_on is None or verdict.review_on <= today(now)):

@@ -21,11 +21,12 @@ from memadmin.erasure.intake import target_of
 from memadmin.erasure.mentions import COPY, EVERYBODY_SAYS, IDENTIFIER
 from memadmin.erasure.models import Decision, ErasureRequest, Manifest
 from memadmin.erasure.refusals import audited
-from memadmin.store.locations import ItemClass
+from memadmin.store.locations import Act, ItemClass
 
 MANY_NAME = 10  # users; where so many write a name, it may be a word, or the name of others
+NOT_ABOUT_THEM = "not_about_them"
 COMMON = {COPY: EVERYBODY_SAYS, IDENTIFIER: MANY_NAME}  # from how many users on what they share may be nobody's own
-MOST_GROUPS = 500  # decided about at once
+MOST_GROUPS = 500  # decided about one by one at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,15 +66,30 @@ def groups_of(manifest: Manifest, *, waiting: bool = False) -> list[Group]:
 @audited(Action.ERASURE_DECIDED)
 def decide_shared(request: ErasureRequest, matched: Sequence[str], verdict: Verdict, *, actor: str, now: datetime) -> int:
     """Treat what waits in these groups so, and return how many items that were. Raises NotDecidable, WrongState."""
+    groups = set(matched)
+    if len(groups) > MOST_GROUPS:
+        raise NotDecidable(f"At most {MOST_GROUPS:,} lines are decided about at once, and these are {len(groups):,}. Nothing was decided.")
+    return _settle(deciding.in_review(request), groups, verdict, actor=actor, now=now)
+
+
+@audited(Action.ERASURE_DECIDED)
+def leave_common(request: ErasureRequest, *, actor: str, now: datetime) -> int:
+    """Leave with its owners what waits and many users share: it is about nobody. Raises NotDecidable, WrongState."""
     manifest = deciding.in_review(request)
-    waiting = _mentions(manifest).filter(matched__in=list(matched)[:MOST_GROUPS], decision=Decision.WAITING)
+    common = {group.matched for group in groups_of(manifest, waiting=True) if group.is_common}
+    return _settle(manifest, common, Verdict(act=Act.KEEP, code=NOT_ABOUT_THEM), actor=actor, now=now)
+
+
+def _settle(manifest: Manifest, groups: set[str], verdict: Verdict, *, actor: str, now: datetime) -> int:
+    request = manifest.request
     deciding.check([ItemClass.MENTION], verdict, deciding.codes_for(request.kind, verdict.act), now=now)
+    waiting = _mentions(manifest).filter(matched__in=groups, decision=Decision.WAITING)
     values = {"act": verdict.act, "reason_code": verdict.code, "review_on": verdict.review_on}
     changed = waiting.update(**values, decision=Decision.MADE, decided_by=actor)
     if not changed:
         raise NotDecidable("Nothing of this waits for a decision (any more).")
     manifests.recount(manifest)
-    counts = {"items": changed, "groups": len(set(matched))}
+    counts = {"items": changed, "groups": len(groups)}
     log.append(
         Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code=verdict.code or verdict.act.value, counts=counts
     )

@@ -18,10 +18,11 @@ from memadmin.erasure import approving, grounds, intake, naming
 from memadmin.erasure.approving import Word
 from memadmin.erasure.intake import Opening
 from memadmin.erasure.look_alikes import candidates, says_whom
-from memadmin.erasure.models import Channel, ErasureRequest, Ground, Kind, Origin, Profile
+from memadmin.erasure.models import Channel, ErasureRequest, Ground, IdentityLevel, Kind, Origin, Profile
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.visibility import visible_requests
 
+LEVELS = {level.name.lower(): level for level in IdentityLevel}
 KINDS = [kind.value for kind in Kind if kind.is_taken_in]
 
 
@@ -39,6 +40,7 @@ def add_verbs(verbs: Any) -> None:
     opening.add_argument("--freeze", action="store_true", help="restrict the user until the request has ended")
     opening.add_argument("--ground", choices=Ground.values, help="one of the right that is used; without it the usual one of the kind")
     opening.add_argument("--profile", choices=Profile.values, default=Profile.GDPR.value, help="whose deadlines count")
+    opening.add_argument("--identity", choices=LEVELS, help="how it is known that it is this person, if it is known yet")
     opening.add_argument("--key", default="", help="the same key twice is one request")
     shown = verbs.add_parser("show", help="say how far a request is, or list those that are open; names nobody")
     shown.add_argument("number", type=int, nargs="?")
@@ -66,6 +68,7 @@ def open_request(options: dict[str, Any]) -> dict[str, Any]:
             ground=grounds.given_or_usual(kind, options["ground"]),
             profile=Profile(options["profile"]),
             channel=Channel.COMMAND,
+            identity=LEVELS.get(options["identity"]),
             freeze=options["freeze"],
             key=options["key"],
             **_named(person, options),

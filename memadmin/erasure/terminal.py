@@ -1,4 +1,4 @@
-"""The verbs of the workflow for a shell, from the search to the end: `search | freeze | cancel | refuse | go-on | receipt | run | drill`.
+"""The verbs of the workflow for a shell, to the end: `identity | search | freeze | cancel | refuse | go-on | receipt | run | drill`.
 
 Who acts gives their password, as on the pages. What ends a request or erases only shows what it would do, until `--commit`.
 """
@@ -29,7 +29,7 @@ from memadmin.erasure.execution.progress import progress_of
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import Decision, Drill, DrillState, ErasureRequest, Status
 from memadmin.erasure.moves import Refusal
-from memadmin.erasure.shell import add_who, numbered, person_of, said
+from memadmin.erasure.shell import LEVELS, add_who, numbered, person_of, said
 from memadmin.erasure.visibility import visible_requests
 from memadmin.jobs import queue
 from memadmin.jobs.models import Job
@@ -42,6 +42,7 @@ LETTER = 20_000
 STRETCH = timedelta(seconds=2)
 PAUSE = 0.5  # seconds between two looks at what a worker does
 RIGHTS = {
+    "identity": Right.ERASURE_INTAKE,
     "search": Right.ERASURE_REVIEW,
     "freeze": Right.ERASURE_REVIEW,
     "cancel": Right.ERASURE_INTAKE,
@@ -52,6 +53,7 @@ RIGHTS = {
     "drill": Right.ERASURE_APPROVE,
 }
 HELP = {
+    "identity": "note how it is known that the request comes from the person: whoever notes it does not approve it",
     "search": "ask every place what it holds, here and now",
     "freeze": "freeze the manifest, so that a second person can approve it",
     "cancel": "withdraw a request; nothing is erased",
@@ -73,6 +75,10 @@ def add_verbs(verbs: Any) -> None:
             verb.add_argument("number", type=int)
         if name in SHOW_FIRST:
             verb.add_argument("--commit", action="store_true", help="do it; without this it only shows what it would do")
+        if name == "identity":
+            verb.add_argument(
+                "--level", required=True, choices=LEVELS, help="; ".join(f"{key}: {level.label}" for key, level in LEVELS.items())
+            )
         if name == "freeze":
             verb.add_argument("--as-planned", action="store_true", help="treat mixed items and unshared mentions as planned")
         if name == "refuse":
@@ -117,6 +123,11 @@ def _search(request: ErasureRequest, person: Person, options: dict[str, Any], er
     _until_done(discovery.DISCOVER, f"{target_of(request)}/{request.manifest_number}")
     request.refresh_from_db()
     return {"ok": request.state == Status.REVIEW}
+
+
+def _identity(request: ErasureRequest, person: Person, options: dict[str, Any], err: TextIO) -> dict[str, Any]:
+    workflow.note_identity(request, LEVELS[options["level"]], actor=actor_of(person), now=timezone.now())
+    return {}
 
 
 def _freeze(request: ErasureRequest, person: Person, options: dict[str, Any], err: TextIO) -> dict[str, Any]:
@@ -170,6 +181,7 @@ def _run(request: ErasureRequest, person: Person, options: dict[str, Any], err: 
 
 
 _VERBS: dict[str, Verb] = {
+    "identity": _identity,
     "search": _search,
     "freeze": _freeze,
     "cancel": _cancel,

@@ -111,6 +111,36 @@ def test_a_verdict_that_does_not_fit_is_refused(found: Any, verdict: Verdict):
     assert not manifest.items.filter(decision="made").exists()
 
 
+def test_what_many_share_is_left_at_once_with_a_reason_and_the_rest_waits(found: Any):
+    request, manifest = found
+
+    changed = sharing.leave_common(request, actor=actor_of(officer()), now=NOON)
+
+    left = manifest.items.filter(act=Act.KEEP)
+    assert (changed, left.count(), set(left.values_list("reason_code", flat=True))) == (8, 8, {"not_about_them"})
+    assert [group.items for group in sharing.groups_of(manifest, waiting=True)] == [2, 1, 1]
+    with pytest.raises(NotDecidable):
+        sharing.leave_common(request, actor=actor_of(officer()), now=NOON)
+
+
+def test_more_lines_than_are_decided_about_at_once_are_refused_and_none_is_cut_off(found: Any, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sharing, "MOST_GROUPS", 2)
+    request, manifest = found
+    everything = [group.matched for group in sharing.groups_of(manifest)]
+
+    with pytest.raises(NotDecidable, match="At most 2 lines"):
+        decide(request, everything)
+
+    assert decide(request, everything[:2]) + decide(request, everything[2:]) == 12
+
+
+def test_a_reason_that_is_missing_is_asked_for_in_words(found: Any):
+    request, manifest = found
+
+    with pytest.raises(NotDecidable, match="a word, a namesake"):
+        decide(request, [group.matched for group in sharing.groups_of(manifest)], Verdict(act=Act.KEEP))
+
+
 def test_nothing_is_decided_once_the_manifest_is_frozen(found: Any):
     request, manifest = found
     groups = [group.matched for group in sharing.groups_of(manifest)]
@@ -186,6 +216,8 @@ class TestThePage:
         done = do(cora, "mentions-decide", request, group=group.matched, act="keep", code="not_about_them")
 
         assert (refused.status_code, done.status_code) == (422, 302)
+        assert f'value="{group.matched}" checked' in refused.content.decode()
+        assert '<option value="keep" selected>' in refused.content.decode()
         assert "many share it" not in self.page(cora, request)
         assert "decided" in self.page(cora, request, all="yes")
         assert cora.get(reverse("pages:erasure-mentions-decide", args=[request.uid])).status_code == 405
@@ -199,6 +231,19 @@ class TestThePage:
         assert "What many users share waits" in answer
         assert reverse("pages:erasure-mentions", args=[request.uid]) in answer
         assert manifest.items.filter(decision="waiting").count() == 8
+
+    def test_one_button_leaves_what_many_share_and_is_gone_then(self, found: Any):
+        request, manifest = found
+        cora = a_browser_of(Role.COMPLIANCE, login="una")
+        assert "Leave what many users share: 8 items in 1 line<" in self.page(cora, request)
+
+        refused = a_browser_of(Role.AUDITOR, login="ada").post(reverse("pages:erasure-mentions-leave", args=[request.uid]))
+        done, again = do(cora, "mentions-leave", request), do(cora, "mentions-leave", request)
+
+        assert (refused.status_code, done.status_code, again.status_code) == (403, 302, 422)
+        assert "Leave what many" not in self.page(cora, request)
+        assert manifest.items.filter(decision="waiting").count() == 4
+        assert cora.get(reverse("pages:erasure-mentions-leave", args=[request.uid])).status_code == 405
 
     def test_a_request_without_a_manifest_says_that_nothing_waits(self):
         store(make_container(), a_memory())

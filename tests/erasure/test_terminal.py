@@ -9,7 +9,7 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from memadmin.erasure.certificates.receipts import is_about
-from memadmin.erasure.models import Drill, ErasureRequest, Status
+from memadmin.erasure.models import Drill, ErasureRequest, IdentityLevel, Status
 from memadmin.erasure.planting import plant_person
 from memadmin.store import configuration
 from memadmin.store.models import LongTermMemory
@@ -81,6 +81,27 @@ def test_a_manifest_that_is_not_ready_is_not_frozen(shell: Any, request_of_ann: 
 
     with pytest.raises(CommandError, match="comes from the person"):
         shell("freeze", "1")
+
+
+def test_how_it_is_known_who_asks_is_noted_and_who_noted_it_does_not_approve(shell: Any, request_of_ann: ErasureRequest):
+    ErasureRequest.objects.update(identity_level=None, identity_by="")
+    shell("search", "1")
+
+    shell("identity", "1", "--level", "documents", login="carl")
+
+    digest = shell("freeze", "1")["digest"]
+    request_of_ann.refresh_from_db()
+    assert request_of_ann.identity_level == IdentityLevel.DOCUMENTS
+    with pytest.raises(CommandError, match="Somebody else approves it"):
+        shell("approve", "1", "--digest", digest, login="carl")
+
+
+def test_a_request_is_taken_in_with_how_it_is_known_who_asks(shell: Any):
+    store(make_container(), a_memory(), now=timezone.now())
+
+    shell("open", "--user", "ann", "--identity", "token")
+
+    assert ErasureRequest.objects.get().identity_level == IdentityLevel.TOKEN
 
 
 def test_an_erasure_with_a_residue_fails_the_command_and_goes_on(shell: Any, monkeypatch: Any):

@@ -150,6 +150,9 @@ class RunRestore(ApiView):
         """Have a worker put back what a run evicted, as far as the archive has it."""
         run = run_of(request, number)
         valid(inputs.Nothing, request.data)
+        found = comeback.look_ahead(Archived.objects.of_run(run.number, run.container), now=self.now)
+        if not found.coming and found.barred:
+            raise Conflict(comeback.why_nothing_comes(found), code=ERASURE_ASKED)
 
         def act() -> Done:
             runs.restore_run(run, actor=principal_of(request).actor, now=self.now)

@@ -68,14 +68,17 @@ def erasure_decide(request: PersonRequest, uid: UUID) -> HttpResponse:
     found = get_request(request.user, uid)
     try:
         verdict = verdict_of(request.POST)
-        ids = [int(each) for each in request.POST.getlist("item") if each.isdecimal() and len(each) < 19]
-        changed = deciding.decide(found, ids, verdict, actor=actor_of(request.user), now=timezone.now())
+        changed = deciding.decide(found, _ticked(request), verdict, actor=actor_of(request.user), now=timezone.now())
     except Refusal as refusal:
         return _show(request, found, refused=str(refusal), status=409 if isinstance(refusal, WrongState) else 422)
     notice(request, f"Decided about {changed:,} of them.")
     back = redirect("pages:erasure-items", uid)
     back["Location"] += f"?{request.GET.urlencode()}" if request.GET else ""
     return back
+
+
+def _ticked(request: PersonRequest) -> list[int]:
+    return [int(each) for each in request.POST.getlist("item") if each.isdecimal() and len(each) < 19]
 
 
 def verdict_of(given: Any) -> Verdict:
@@ -115,6 +118,7 @@ def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", s
         "codes": deciding.codes_of(found.kind).items(),
         "words": deciding.ALL_CODES | {manifests.HELD: "a hold, or what is kept hangs on it"},
         "may_decide": found.state == Status.REVIEW and request.user.may(Right.ERASURE_REVIEW) and bool(_acts(found)),
+        "ticked": set(_ticked(request)),
         "refused": refused,
     }
     return render_page(request, "erasure/items.html", "erasure/_items.html", context, status=status)

@@ -47,11 +47,24 @@ def erasure_mentions_decide(request: PersonRequest, uid: UUID) -> HttpResponse:
     """Treat what waits in the ticked groups as chosen."""
     found = get_request(request.user, uid)
     try:
-        ticked = request.POST.getlist("group")[:AT_ONCE]
-        changed = sharing.decide_shared(found, ticked, verdict_of(request.POST), actor=actor_of(request.user), now=timezone.now())
+        ticked, verdict = request.POST.getlist("group"), verdict_of(request.POST)
+        changed = sharing.decide_shared(found, ticked, verdict, actor=actor_of(request.user), now=timezone.now())
     except Refusal as refusal:
         return _show(request, found, refused=str(refusal), status=status_of(refusal))
     notice(request, f"Decided about {changed:,} of them.")
+    return redirect("pages:erasure-mentions", uid)
+
+
+@require_POST
+@may("erasure.review")
+def erasure_mentions_leave(request: PersonRequest, uid: UUID) -> HttpResponse:
+    """Leave with its owners all that many users share."""
+    found = get_request(request.user, uid)
+    try:
+        changed = sharing.leave_common(found, actor=actor_of(request.user), now=timezone.now())
+    except Refusal as refusal:
+        return _show(request, found, refused=str(refusal), status=status_of(refusal))
+    notice(request, f"Left {changed:,} of them as they are: what many users share.")
     return redirect("pages:erasure-mentions", uid)
 
 
@@ -66,6 +79,9 @@ def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", s
         "rows": [(group, said.get(group.first, "")) for group in shown],
         "groups": len(groups),
         "items": sum(group.waiting for group in groups),
+        "common": sum(group.waiting for group in groups if group.is_common),
+        "common_lines": sum(group.is_common and group.waiting > 0 for group in groups),
+        "ticked": set(request.POST.getlist("group")),
         "at_once": AT_ONCE,
         "everything": everything,
         "others": Subject.objects.filter(container__in=_containers(found), user_id__isnull=False).count(),

@@ -78,6 +78,18 @@ def test_what_somebody_asked_to_have_erased_is_refused_in_words_by_item_and_by_u
     assert (Archived.objects.count(), Job.objects.filter(kind="restore-user").exists()) == (3, False)
 
 
+def test_a_run_of_which_everything_is_asked_to_be_erased_is_not_restored(api, container, settings, tmp_path):
+    settings.SUPPRESSION_KEYS = str(tmp_path / "keys.json")
+    number = Archived.objects.order_by("pk")[0].run_number
+    opened("ann", containers=[container])
+
+    refused = api.post(f"/runs/{number}/restore")
+
+    assert problem(refused)[:2] == (409, "erasure_asked")
+    assert "erasure was asked for or has been carried out" in refused.json()["errors"][0]["detail"]
+    assert not Job.objects.filter(kind="restore-run").exists()
+
+
 def test_what_is_asked_for_beside_others_is_left_out_of_the_numbers(api, container, settings, tmp_path):
     settings.SUPPRESSION_KEYS = str(tmp_path / "keys.json")
     fill(container, 6, user_id="ben")
