@@ -33,6 +33,7 @@ from memadmin.store.models import PolicyState, PolicyStatus, PolicyVersion
 SHOWN = 5  # links behind one sentence
 WORKER_SILENT = timedelta(minutes=3)
 FAILED_WITHIN = timedelta(days=7)
+NOT_CARRIED_OUT = (RunState.PLANNING, RunState.READY, RunState.DISCARDED)
 NO_POLICY = "no_policy"  # the kind of finding, see pages.findings
 RIGHT_OF = {  # a page that a matter leads to -> the right to open it
     "audit-list": Right.AUDIT_VIEW,
@@ -207,7 +208,14 @@ def _about_runs(person: Person) -> list[Matter]:
         alone = f"Fewer than two people may approve large runs in {unwatched:,} of the containers: there they go without one."
         said.append(_matter(alone, "info", Way("People", "person-list")))
     seen = Run.objects.of_containers(visible_containers(person))
-    judged = _newest_of_each(seen.exclude(state__in=[RunState.PLANNING, RunState.DISCARDED])).only("number", "totals")
+    failed = [
+        run for run in _newest_of_each(seen.exclude(state__in=NOT_CARRIED_OUT)).only("number", "state") if run.state == RunState.FAILED
+    ]
+    if failed:
+        words = f"The last run failed in {len(failed):,} of the containers. What is past a limit there stays until one succeeds."
+        said.append(_matter(words, "problem", *_runs(failed)))
+    judged = _newest_of_each(seen.exclude(state__in=[RunState.PLANNING, RunState.DISCARDED]).exclude(state=RunState.FAILED, planned=0))
+    judged = judged.only("number", "totals")
     kept = [run for run in judged if run.summary.exempt_past_limit]
     if kept:
         number = sum(run.summary.exempt_past_limit for run in kept)

@@ -43,6 +43,8 @@ def reason_in_words(name: str, *, number: int = 1) -> str:
 
 
 _STOPS = {
+    "InvalidPolicy": "the policy says something that this program does not know",
+    "OperationalError": "the database failed (OperationalError)",
     "superseded": "a newer run of the container has taken its place",
     "approval_expired": "it had waited too long, for a second person or after their approval",
     "approval_void": "its list is not the one that was approved",

@@ -10,15 +10,16 @@ from memadmin.access.roles import Role
 from memadmin.erasure.models import ErasureRequest
 from memadmin.jobs.models import Job, JobState
 from memadmin.lifecycle import planning
-from memadmin.lifecycle.models import Trigger
+from memadmin.lifecycle.models import Run, RunState, Trigger
 from memadmin.pages import urls
 from memadmin.pages.matters import RIGHT_OF, matters_of
 from memadmin.store import configuration, pinning, policies
 from memadmin.store.models import LongTermMemory
 from retention.policy import parse_policy
 from tests.erasure.papers import a_request
-from tests.factories import ACTOR, NOON, a_memory, make_container, store
+from tests.factories import ACTOR, NOON, a_memory, a_pin, make_container, store
 from tests.people import a_browser_of, make_person
+from tests.runs import a_policy, carry_out, governed, preview
 
 pytestmark = pytest.mark.django_db
 
@@ -100,3 +101,32 @@ def test_the_right_asked_for_a_link_is_the_one_of_its_page():
     wanted = {pattern.name: pattern.callback.required_right for pattern in urls.urlpatterns}
 
     assert {page: wanted[page] for page in RIGHT_OF} == RIGHT_OF
+
+
+def test_a_container_whose_last_run_failed_is_named_until_one_succeeds_and_pins_past_a_limit_stay_told():
+    container = governed(a_policy(long_term={"retention_days": 9}))
+    store(container, a_memory("pinned", days_old=90, pin=a_pin()), a_memory("old", days_old=90))
+    preview(container)
+    failed = preview(container)
+    Run.objects.filter(pk=failed.pk).update(state=RunState.FAILED, planned=0, totals={}, error_code="InvalidPolicy")
+    person = make_person(Role.POLICY_EDITOR)
+
+    said = {each.sentence: [way.words for way in each.ways] for each in matters_of(person, now=NOON)}
+    carry_out(preview(container))
+    later = [each.sentence for each in matters_of(person, now=NOON)]
+
+    alarm = "The last run failed in 1 of the containers. What is past a limit there stays until one succeeds."
+    assert said[alarm] == [f"Run {failed.number}"]
+    assert any(sentence.startswith("Past a limit and kept by a pin or a hold") and sentence.endswith(": 1.") for sentence in said)
+    assert alarm not in later
+
+
+def test_a_run_that_failed_before_it_named_anything_does_not_say_that_nothing_would_go():
+    run = preview(governed(a_policy(long_term={"retention_days": 9})))
+    Run.objects.filter(pk=run.pk).update(state=RunState.FAILED, planned=0, totals={}, error_code="InvalidPolicy")
+
+    page = a_browser_of(Role.POLICY_EDITOR).get(reverse("pages:run-detail", args=[run.number])).content.decode()
+
+    assert "It stopped before it had named anything: the policy says something that this program does not know." in page
+    assert "nobody can say from here what would go" in page
+    assert "nothing would go" not in page.lower()
