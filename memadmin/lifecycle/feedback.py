@@ -32,6 +32,7 @@ from memadmin.store.text import clean, says_something
 from memadmin.store.writers import has_written_item
 
 LONGEST = 4_000  # characters
+EARLIEST_YEAR = 1900
 CLOCKS_DIFFER = timedelta(minutes=5)
 SHUT = {Mode.FENCE, Mode.BLOCK, Mode.QUARANTINE}
 
@@ -94,6 +95,8 @@ def _check(subject: Subject, report: Report, words: str, *, now: datetime) -> No
         raise BadReport("words", f"At most {LONGEST:,} characters; these are {len(words):,}.")
     if report.noticed_at > now + CLOCKS_DIFFER:
         raise BadReport("noticed_at", "This moment lies in the future.")
+    if report.noticed_at.year < EARLIEST_YEAR:
+        raise BadReport("noticed_at", f"Nobody noticed this before the year {EARLIEST_YEAR}: look at the date again.")
 
 
 def _check_pointed(subject: Subject, report: Report, owner: str | None) -> None:

@@ -34,12 +34,12 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """One policy version. `reports` were noticed from its first eviction on; `matched` are those that its evictions caused."""
+    """One policy version. `reports` were noticed from its first eviction on; `missed` are its evictions that one or more of them name."""
 
     version: PolicyVersion
     evicted: int
     reports: int
-    matched: int
+    missed: int
 
     @property
     def is_known(self) -> bool:
@@ -48,7 +48,7 @@ class Rate:
 
     @property
     def share(self) -> float:
-        return self.matched / self.evicted if self.evicted else 0.0
+        return self.missed / self.evicted if self.evicted else 0.0
 
 
 def by_day(containers: QuerySet[Container], *, now: datetime, days: int = 30) -> list[Day]:
@@ -74,10 +74,11 @@ def by_version(containers: QuerySet[Container], *, limit: int = 10) -> list[Rate
 
 
 def _rate(version: PolicyVersion, row: Mapping[str, Any]) -> Rate:
-    matched = Count("id", filter=Q(state=FeedbackState.MATCHED, policy_version=version))
-    reports = Count("id", filter=Q(noticed_at__gte=row["since"]))
-    counted = Feedback.objects.filter(container=version.container_id).aggregate(matched=matched, reports=reports)
-    return Rate(version, int(row["evicted"]), max(counted["reports"], counted["matched"]), counted["matched"])
+    of_container = Feedback.objects.filter(container=version.container_id)
+    matched = Q(state=FeedbackState.MATCHED, policy_version=version)
+    reports = of_container.filter(matched | Q(noticed_at__gte=row["since"])).count()
+    missed = of_container.filter(matched).values("matched_uid", "run_number").distinct().count()
+    return Rate(version, int(row["evicted"]), reports, missed)
 
 
 def _runs(containers: QuerySet[Container]) -> QuerySet[Run]:

@@ -56,7 +56,7 @@ WORDS: dict[str, tuple[Word, ...]] = {
     "What is kept, and for how long": (
         Word(
             "Forgot-something rate",
-            "Of what was evicted under a policy version, how much somebody missed: reports matched with an eviction, by evictions.",
+            "Of what was evicted under a policy version, how much somebody missed: evictions that reports name, each once, by all of them.",
             "3 of 4,000: 0.1 %. Without any report nobody knows.",
         ),
         Word("Pin", "A mark that keeps a memory or session from every eviction until it is unpinned. It needs a reason."),

@@ -209,10 +209,11 @@ def test_a_report_is_decided_once_until_the_decision_is_taken_back(container):
         ({"words": " \u200b "}, "words"),
         ({"words": "x" * 4_001}, "words"),
         ({"days_later": 2.0}, "noticed_at"),
+        ({"days_later": -60_000}, "noticed_at"),
         ({"memory_uid": uuid4()}, "memory_uid"),
         ({"session_uid": uuid4()}, "session_uid"),
     ],
-    ids=["no words", "too many", "future", "no memory", "no session"],
+    ids=["no words", "too many", "future", "long ago", "no memory", "no session"],
 )
 def test_a_report_that_cannot_be_used_is_refused_with_its_field(container, details, field):
     given = {"kind": FeedbackKind.FORGOT, "words": "forgot it", "noticed_at": NOON + days(details.pop("days_later", 0)), **details}
@@ -257,7 +258,19 @@ def test_a61_the_rate_of_a_version_is_matched_reports_by_evictions_and_unknown_w
 
     assert (before.version.number, before.evicted, before.is_known) == (1, 3, False)
     assert (unmatched.is_known, unmatched.share) == (True, 0.0)
-    assert (matched.matched, matched.share) == (1, pytest.approx(1 / 3))
+    assert (matched.missed, matched.share) == (1, pytest.approx(1 / 3))
+
+
+def test_a61_an_eviction_that_two_people_report_was_missed_once(container):
+    evict(container)
+    first, second, third = (report(container) for _ in range(3))
+    same, other = (suspect.uid for suspect in suspects_of(first).found[:2])
+    for made, uid in ((first, same), (second, same), (third, other)):
+        match(made, uid, actor=ACTOR, now=NOON + days(1))
+
+    (rate,) = by_version(Container.objects.filter(pk=container.pk))
+
+    assert (rate.evicted, rate.missed, rate.reports) == (3, 2, 3)
 
 
 def test_a61_each_version_has_its_own_rate(container):
@@ -270,7 +283,7 @@ def test_a61_each_version_has_its_own_rate(container):
 
     shown = by_version(Container.objects.all())
 
-    assert [(rate.version.number, rate.evicted, rate.matched) for rate in shown] == [(2, 1, 0), (1, 3, 1)]
+    assert [(rate.version.number, rate.evicted, rate.missed) for rate in shown] == [(2, 1, 0), (1, 3, 1)]
 
 
 def test_what_a_run_named_and_did_not_come_to_is_no_suspect(container):

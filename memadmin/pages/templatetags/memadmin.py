@@ -139,7 +139,7 @@ def answered(loss: Loss) -> str:
 def missed(rate: Rate) -> str:
     """The share of evictions that somebody missed: "0.04 %". Never 0 where there was one."""
     percent = 100 * rate.share
-    return f"{percent:.1f} %" if percent >= 0.1 or not rate.matched else f"{percent:.2g} %"
+    return f"{percent:.1f} %" if percent >= 0.1 or not rate.missed else f"{percent:.2g} %"
 
 
 @register.filter
