@@ -145,20 +145,34 @@ class RunStart(ApiView):
 class RunRestore(ApiView):
     scopes = {"POST": Scope.RETENTION_RESTORE}
 
-    @extend_schema(request=inputs.Nothing, responses={202: shapes.RunShape})
+    @extend_schema(request=inputs.Forced, responses={202: shapes.RunShape})
     def post(self, request: Request, number: int) -> Response:
-        """Have a worker put back what a run evicted, as far as the archive has it."""
+        """Have a worker put back what a run evicted, as far as the archive has it.
+
+        Where the next run would evict items again, or a user gets over a cap, nothing happens without `force`: the answer has the numbers.
+        """
         run = run_of(request, number)
-        valid(inputs.Nothing, request.data)
-        found = comeback.look_ahead(Archived.objects.of_run(run.number, run.container), now=self.now)
-        if not found.coming and found.barred:
-            raise Conflict(comeback.why_nothing_comes(found), code=ERASURE_ASKED)
+        given = valid(inputs.Forced, request.data)
 
         def act() -> Done:
+            _ahead(Archived.objects.of_run(number, run.container), force=given["force"], now=self.now)
             runs.restore_run(run, actor=principal_of(request).actor, now=self.now)
             return Done(202, str(number))
 
         return answer_once(request, act, lambda _: rendering.run(run_of(request, number)), now=self.now)
+
+
+def _ahead(copies: QuerySet[Archived], *, force: bool, now: datetime) -> comeback.Comeback:
+    """Return what comes of putting copies back.
+
+    Raises Conflict where none of them may come, and without `force` where the next run would evict again.
+    """
+    found = comeback.look_ahead(copies, now=now)
+    if found.items and not found.coming and found.barred:
+        raise Conflict(comeback.why_nothing_comes(found), code=ERASURE_ASKED)
+    if found.items and found.warns and not force:
+        raise Conflict(comeback.in_words(found), code="over_limit")
+    return found
 
 
 class Archive(ApiView):
@@ -193,13 +207,9 @@ class ArchiveRestoreSeveral(ApiView):
         else:
             subject = Subject.objects.of_container(container).filter(user_id=given["user_id"]).first()
             copies = restoring.copies_of(subject, since=given.get("since")) if subject else copies.none()
-        found = comeback.look_ahead(copies, now=self.now)
+        found = _ahead(copies, force=given["force"], now=self.now)
         if not found.items:
             raise exceptions.NotFound("The archive has nothing of that which can be restored.")
-        if not found.coming and found.barred:
-            raise Conflict(comeback.why_nothing_comes(found), code=ERASURE_ASKED)
-        if found.warns and not given["force"]:
-            raise Conflict(comeback.in_words(found), code="over_limit")
         return self._restore(request, subject, copies, found, since=given.get("since"))
 
     def _restore(
@@ -219,15 +229,18 @@ class ArchiveRestore(ApiView):
     answers_once = False
     scopes = {"POST": Scope.RETENTION_RESTORE}
 
-    @extend_schema(request=inputs.Nothing, responses={200: shapes.RestoredShape})
+    @extend_schema(request=inputs.Forced, responses={200: shapes.RestoredShape})
     def post(self, request: Request, cid: str, uid: UUID) -> Response:
-        """Put one evicted item back, as it was. Where it has come back by itself meanwhile, its newer form stays."""
-        container = whole_container(request, cid)
-        valid(inputs.Nothing, request.data)
+        """Put one evicted item back, as it was. Where it has come back by itself meanwhile, its newer form stays.
+
+        Where the next run would evict it again, or another one in its place, nothing happens without `force`.
+        """
+        container, given = whole_container(request, cid), valid(inputs.Forced, request.data)
         copies: QuerySet[Archived] = Archived.objects.filter(container=container, uid=uid).restorable(self.now)
         copy = copies.first()
         if copy is None:
             raise exceptions.NotFound
+        _ahead(copies, force=given["force"], now=self.now)
         restored = restoring.restore_item(copy, actor=principal_of(request).actor, now=self.now)
         if restored.refused:
             raise Conflict("It is not restored: its erasure was asked for or has been carried out.", code=ERASURE_ASKED)

@@ -250,6 +250,12 @@ class WebhookChange(Input):
     enabled = serializers.BooleanField()
 
 
+class Forced(Input):
+    """`force`: also where the next run would evict again what comes back."""
+
+    force = serializers.BooleanField(required=False, default=False)
+
+
 class Nothing(Input):
     """No body is needed."""
 

@@ -62,9 +62,9 @@ def test_a_run_is_recorded_listed_started_and_restored(api, container):
     assert problem(api.post(f"/runs/{number}/start"))[0] == 409
 
     copies = said(api.get(f"{ONE}/archive?user_id=ann"))["items"]
-    assert said(api.post(f"{ONE}/archive/{copies[0]['uid']}/restore")) == {"items": 1, "already_there": 0, "refused": 0}
+    assert said(api.post(f"{ONE}/archive/{copies[0]['uid']}/restore", {"force": True})) == {"items": 1, "already_there": 0, "refused": 0}
     assert problem(api.post(f"{ONE}/archive/{copies[0]['uid']}/restore"))[0] == 404
-    assert said(api.post(f"/runs/{number}/restore"), 202)["number"] == number
+    assert said(api.post(f"/runs/{number}/restore", {"force": True}), 202)["number"] == number
     assert Archived.objects.count() == 3
 
 

@@ -2,6 +2,7 @@ import pytest
 
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
+from memadmin.lifecycle.models import Run
 from memadmin.store.models import Archived, LongTermMemory
 from tests.api.v1.calls import caller_of, problem, said
 from tests.erasure.workflow import opened
@@ -35,6 +36,32 @@ def test_all_of_a_user_comes_back_by_a_worker_once_it_is_forced(api, container):
     assert (queued["queued"], queued["coming"], queued["would_go_again"]) == (True, 3, 3)
     assert subject_of(container).long_term == 6
     assert_store_agrees()
+
+
+def test_one_item_and_a_whole_run_come_back_over_a_cap_only_when_it_is_forced(api, container):
+    number, one = Run.objects.get().number, f"/containers/c1/archive/{Archived.objects.order_by('pk')[0].uid}/restore"
+    answers = [api.post(one), api.post(f"/runs/{number}/restore")]
+    refused, left = [problem(answer)[:2] for answer in answers], Archived.objects.count()
+
+    item = said(api.post(one, {"force": True}))
+    queued = said(api.post(f"/runs/{number}/restore", {"force": True}), 202)
+    run_inline(Job.objects.get(kind="restore-run"), now=NOON)
+
+    assert (refused, left) == ([(409, "over_limit")] * 2, 3)
+    assert "the next run would evict at least 1 again" in answers[0].json()["errors"][0]["detail"]
+    assert "the next run would evict at least 3 again" in answers[1].json()["errors"][0]["detail"]
+    assert (item["items"], queued["number"], subject_of(container).long_term) == (1, number, 6)
+    assert problem(api.post(one, {"force": "perhaps"}))[0] == 400
+
+
+def test_what_stays_within_the_limits_comes_back_unasked(api, container):
+    publish(container, a_policy(relevance={"max_records": 500}))
+    one = Archived.objects.order_by("pk")[0]
+
+    item = said(api.post(f"/containers/c1/archive/{one.uid}/restore"))
+    queued = api.post(f"/runs/{Run.objects.get().number}/restore")
+
+    assert (item["items"], queued.status_code) == (1, 202)
 
 
 def test_named_items_come_back_at_once(api, container):
