@@ -9,10 +9,12 @@ from uuid import UUID
 from memadmin.access.models import ApiToken
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Stream
-from memadmin.lifecycle.models import Run, RunVictim
+from memadmin.jobs.models import Job
+from memadmin.lifecycle.models import Run, RunVictim, Trigger
 from memadmin.store import policies
 from memadmin.store.models import Setting
 
+NIGHT = "nightly"  # the kind of its job
 PERSON, TOKEN = "person/", "token/"
 SETTINGS = (
     "retention_enabled",
@@ -33,11 +35,12 @@ LOOKED_AT = 20_000  # entries of the log
 def people_behind(run: Run) -> frozenset[str]:
     """Return the people who caused the run, as far as that is known.
 
-    Who had it planned and started; who wrote, edited, scheduled or published its policy; and, of what was done since a run of the
-    container last began: who changed a setting that lets runs take more, and who unpinned one of its victims.
+    Who had it planned, by running the night's work by hand too, and started; who wrote, edited, scheduled or published its policy; and, of
+    what was done since a run of the container last began: who changed a setting that lets runs take more, and who unpinned one of its
+    victims.
     """
     since, in_force = _last_begun(run), policies.published(run.container)
-    actors = {run.actor, run.started_by}
+    actors = {run.actor, run.started_by, _called_the_night(run)}
     versions = {run.policy_version, in_force if in_force and in_force.digest == run.policy_digest else None}
     for version in filter(None, versions):
         actors |= {version.author, version.changed_by, version.scheduled_by, version.published_by}
@@ -56,6 +59,14 @@ def person_behind(actor: str) -> str:
     except ValueError:
         return ""
     return token.created_by if token and token.created_by.startswith(PERSON) else ""
+
+
+def _called_the_night(run: Run) -> str:
+    """Return who had the night's work done that planned the run: a person who did not wait for the night, or the schedule."""
+    if run.trigger != Trigger.NIGHTLY:
+        return ""
+    nights = Job.objects.filter(kind=NIGHT, created_at__lte=run.created_at).order_by("-created_at", "-pk")
+    return nights.values_list("requested_by", flat=True).first() or ""
 
 
 def _last_begun(run: Run) -> datetime | None:

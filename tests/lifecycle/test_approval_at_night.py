@@ -3,6 +3,7 @@ import pytest
 from memadmin.jobs import queue
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import approval, nightly
+from memadmin.lifecycle.approval import NotSecondPerson
 from memadmin.lifecycle.models import Run, RunState, RunVictim, Trigger
 from memadmin.lifecycle.states import WrongState
 from memadmin.store import configuration
@@ -33,6 +34,19 @@ def test_a_run_of_the_night_waits_and_the_next_container_goes_on():
     states = {run.container.name: (run.state, run.removed) for run in Run.objects.all()}
     assert states == {"large": (RunState.WAITING, 0), "small": (RunState.FINISHED, 1)}
     assert job.state == "done"
+
+
+def test_who_ran_the_nights_work_by_hand_caused_its_large_run_until_a_night_plans_it_anew():
+    pia, piet = two_approvers()
+    fill(governed(KEEP_THREE), 10)
+    run_inline(queue.reserve("nightly", requested_by=pia, now=NOON), now=NOON)
+    by_hand = Run.objects.get()
+
+    with pytest.raises(NotSecondPerson, match="You caused run"):
+        approval.may_decide(by_hand, pia)
+    approval.may_decide(by_hand, piet)
+    a_night(NOON + days(1))
+    approval.may_decide(Run.objects.waiting().get(), pia)
 
 
 def test_the_next_night_replaces_the_run_that_waits_with_fresh_numbers():
