@@ -73,6 +73,9 @@ def pin_review(request: PersonRequest) -> HttpResponse:
         problem(request, "Tick at least one pin, then choose what to do with them.")
         return redirect(_back(request))
     ticked = ticked[:MOST_AT_ONCE]
+    if not visible_pins(request.user).filter(pk__in=[each.key for each in ticked]).exists():
+        problem(request, "Nothing is done: what you ticked was unpinned meanwhile, or has gone.")
+        return redirect(_back(request))
     if not sure:
         return _ask(request, action, ticked, ReviewForm())
     form = ReviewForm(request.POST)

@@ -17,6 +17,7 @@ from memadmin.lifecycle.models import ClusterState, Run, RunCluster
 from memadmin.lifecycle.summarising.switch import LEAST, MOST, USUAL, switch, why_inactive
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem
+from memadmin.store import policies
 from memadmin.store.models import Container, LongTermMemory, Subject
 from retention.rules import RetentionPolicy
 
@@ -51,8 +52,15 @@ def container_summarise(request: PersonRequest, uid: UUID) -> HttpResponse:
         return redirect("pages:policy-detail", uid)
     at_least = form.cleaned_data["at_least"] if form.cleaned_data["on"] else None
     switch(container, at_least, actor=actor_of(request.user), now=timezone.now())
-    notice(request, "Runs summarise before they evict from now on." if at_least else "Runs evict one by one from now on.")
+    notice(request, _said(container, at_least))
     return redirect("pages:policy-detail", uid)
+
+
+def _said(container: Container, at_least: int | None) -> str:
+    if at_least is None:
+        return "Runs evict one by one from now on."
+    inactive = why_inactive(container, policies.current(container))
+    return f"It is switched on. {inactive.text}" if inactive else "Runs summarise before they evict from now on."
 
 
 def switch_card(container: Container, policy: RetentionPolicy | None) -> dict[str, Any]:

@@ -98,6 +98,18 @@ def test_the_second_of_two_editors_sees_theirs_mine_and_the_beginning_and_loses_
     assert (again.status_code, draft.revision, policies.parse(draft).relevance.max_records) == (200, 3, 5)
 
 
+@pytest.mark.parametrize(("note", "said"), [("x" * 1_001, "at most 1000 characters"), ("a\x00b", "Null characters are not allowed")])
+def test_a_note_that_cannot_be_kept_says_so_beside_it(container, pia, note, said):
+    given = fields_of(pia.get(url("policy-detail", container.uid)))
+
+    refused = pia.post(url("policy-draft", container.uid), {**given, "note": note})
+
+    beside = words(refused).partition('id="error_note">')[2].partition("</div>")[0]
+    assert refused.status_code == 422
+    assert said in beside
+    assert 'aria-describedby="error_note"' in words(refused)
+
+
 def test_both_changes_can_be_put_together(container, pia, piet):
     draft = a_draft(container)
     first = fields_of(pia.get(url("policy-detail", container.uid), {"draft": draft.number}))

@@ -134,7 +134,7 @@ def test_pins_of_containers_that_a_person_does_not_see_are_not_there(container):
     answer = post(client, action="unpin", pins=f"{eves.pk}:1", sure="yes", reason="try")
 
     assert Pin.objects.filter(pk=eves.pk).exists()
-    assert "1 pin was changed, unpinned or gone meanwhile" in text_of(answer)
+    assert "Nothing is done: what you ticked was unpinned meanwhile, or has gone." in text_of(answer)
 
 
 def test_ticked_pins_are_asked_about_with_numbers_and_then_unpinned(container):
@@ -201,6 +201,17 @@ def test_what_changed_between_the_tick_and_the_answer_is_left_and_told(container
     assert "2 pins were taken away" in done
     assert "2 pins were changed, unpinned or gone meanwhile, and left as they are" in done
     assert list(Pin.objects.all()) == [other]
+
+
+def test_ticks_that_are_all_gone_are_not_asked_about(container):
+    client = support()
+    given = ticks(client)
+    Pin.objects.all().delete()
+
+    answer = text_of(post(client, action="keep", pin=given))
+
+    assert "Nothing is done: what you ticked was unpinned meanwhile, or has gone." in answer
+    assert "Keep 0 pins" not in answer
 
 
 def test_a_review_posted_twice_does_its_work_once(container):

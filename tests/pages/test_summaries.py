@@ -86,6 +86,17 @@ def test_only_who_may_publish_changes_the_switch(container):
     assert editor().get(reverse("pages:container-summarise", args=[container.uid])).status_code == 405
 
 
+def test_switching_it_on_says_at_once_when_it_does_nothing(container, model, settings):
+    client = editor()
+    works = text_of(set_switch(container, client, on="on", at_least="3"))
+    settings.LLM_URL = None
+    does_nothing = text_of(set_switch(container, client, on="on", at_least="4"))
+
+    assert "Runs summarise before they evict from now on." in works
+    assert "It is switched on. Summarising is inactive: no model endpoint is set (LLM_URL)." in does_nothing
+    assert "Runs summarise before they evict" not in does_nothing
+
+
 def test_without_an_endpoint_the_page_says_that_it_is_inactive_and_why(container, settings):
     settings.LLM_URL = None
     switch(container, 3, actor=ACTOR, now=NOON)
