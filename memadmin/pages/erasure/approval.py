@@ -7,21 +7,23 @@ from uuid import UUID
 
 from django.contrib.auth import authenticate
 from django.http import HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access import throttling
-from memadmin.access.actors import names_of
+from memadmin.access.actors import actor_of, names_of
 from memadmin.erasure import approving, deciding
 from memadmin.erasure.approving import Word
 from memadmin.erasure.models import ErasureRequest
+from memadmin.erasure.moves import Refusal
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.asking import question_of
-from memadmin.pages.erasure.detail import act, show
-from memadmin.pages.htmx import PersonRequest
+from memadmin.pages.erasure.detail import act, show, status_of
+from memadmin.pages.erasure.guiding import NAMED, named_in
+from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store import configuration
 from memadmin.store.locations import Act
 
@@ -45,7 +47,12 @@ def erasure_approve(request: PersonRequest, uid: UUID) -> HttpResponse:
     if problem:
         return _ask(request, found, problem=problem, status=422)
     word = Word(digest=request.POST.get("digest", ""), number=request.POST.get("number", ""), proved_at=proved_at(request))
-    return act(request, uid, approving.approve, word, said="Approved. The erasure begins with the next job.")
+    try:
+        approving.approve(found, word, actor=actor_of(request.user), now=timezone.now())
+    except Refusal as refusal:
+        return _ask(request, get_request(request.user, uid), problem=str(refusal), status=status_of(refusal))
+    notice(request, "Approved. The erasure begins by itself within a minute.")
+    return redirect("pages:erasure-detail", uid)
 
 
 @require_POST
@@ -62,10 +69,10 @@ def proved_at(request: PersonRequest) -> datetime | None:
 
 def _ask(request: PersonRequest, found: ErasureRequest, *, problem: str = "", status: int = 200) -> HttpResponse:
     if found.state != "awaiting_approval":
-        return show(request, found, refused="This request does not wait for an approval.", status=409)
+        return show(request, found, refused=problem or "This request does not wait for an approval.", status=409)
     why_not = question_of(request.user, found)["why_not"]
     if why_not:
-        return show(request, found, refused=f"{why_not[0].upper()}{why_not[1:]}.", status=403)
+        return show(request, found, refused=problem or f"{why_not[0].upper()}{why_not[1:]}.", status=403)
     manifest = deciding.current(found)
     totals: dict[str, int] = {}
     for line in manifest.lines.order_by("act"):
@@ -81,6 +88,10 @@ def _ask(request: PersonRequest, found: ErasureRequest, *, problem: str = "", st
         "fresh": fresh,
         "minutes": minutes,
         "problem": problem,
+        "subjects": found.subjects.filter(ticked=True, container__isnull=False).select_related("container").order_by("id")[:NAMED],
+        **named_in(request.user, found),
+        "stopped": configuration.value("erasure_paused"),
+        "block_days": configuration.value("erasure_block_days"),
     }
     return render(request, "erasure/approval.html", context, status=status)
 

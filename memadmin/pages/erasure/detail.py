@@ -27,7 +27,7 @@ from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
 from memadmin.erasure.visibility import get_request, visible_requests
 from memadmin.pages.container_names import names_told_apart
 from memadmin.pages.decorators import may
-from memadmin.pages.erasure import after
+from memadmin.pages.erasure import after, guiding
 from memadmin.pages.erasure.asking import question_of
 from memadmin.pages.erasure.binding import bonds_of, refused_by
 from memadmin.pages.erasure.export_cards import card_of
@@ -78,8 +78,8 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         **places,
         "shows": shown_of(found, export.state if export else ""),
         "duplicate_of": _duplicate_of(request, found),
-        "outcome": outcome_in_words(found.outcome_code),
         "missing": _missing(found, manifest, places["places"]),
+        **guiding.told_of(request.user, found),
         "approval": _standing_approval(found),
         "entries": entries,
         "names": names_of(actors - {""}),
@@ -130,7 +130,7 @@ def _subjects(found: ErasureRequest) -> list[Any]:
 def _asked(found: ErasureRequest) -> dict[str, Any]:
     """Return what is asked for, on which ground, and about whom."""
     containers = {row.container_id: row.container for row in _subjects(found) if row.container}
-    asked = {"kind": Kind(found.kind), "ground": grounds.words(Ground(found.ground))}
+    asked = {"kind": Kind(found.kind), "ground": grounds.words(Ground(found.ground)), "outcome": outcome_in_words(found.outcome_code)}
     return {**asked, "subjects": _subjects(found), "told_apart": names_told_apart(containers.values())}
 
 
@@ -160,11 +160,9 @@ def _places(manifest: Manifest | None) -> dict[str, list[dict[str, Any]]]:
 
 
 def _missing(found: ErasureRequest, manifest: Manifest | None, places: list[dict[str, Any]]) -> list[str]:
-    if found.state != Status.REVIEW or manifest is None or manifest.completed_at is None:
-        return []
     undecided = any(row.ticked is None for row in _subjects(found))
     not_asked = any(place["answer"].answer in deciding.NOT_ASKED for place in places)
-    return deciding.missing_of(found, manifest, undecided=undecided, not_asked=not_asked)
+    return guiding.missing_before(found, manifest, undecided=undecided, not_asked=not_asked)
 
 
 Verb = Callable[..., object]

@@ -38,6 +38,7 @@ MOST_SHOWN = 500  # items that are ticked one by one
 NOT_VERIFIED = ("", "Not verified yet")
 DATE = forms.DateInput(attrs={"type": "date"})
 TOO_LONG = f"An id or name has at most {MAX_ID_LENGTH} characters. A part of it would be another one."
+NO_ID = "Type the id by which the agent knows the person. A user whose id is empty is taken in from their own page."
 NOT_AN_ID = "This names nobody: ids are compared whole, and there are no wildcards. Open such a user's own page to begin from there."
 
 
@@ -50,7 +51,9 @@ class FindForm(forms.Form):
 
     def clean_user_id(self) -> str:
         user_id: str = clean(self.cleaned_data["user_id"])
-        if user_id and not look_alikes.says_whom(user_id):
+        if not user_id:
+            raise forms.ValidationError(NO_ID)
+        if not look_alikes.says_whom(user_id):
             raise forms.ValidationError(NOT_AN_ID)
         return user_id
 
