@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from uuid import UUID
 
+from django.db.models import Q
+
 from memadmin.access.models import ApiToken, Person
 
 
@@ -20,6 +22,12 @@ def names_of(actors: Iterable[str]) -> dict[str, str]:
     known = {actor: names.get(uid, "a former account") for actor, uid in people.items()}
     known |= {actor: labels[uid] for actor, uid in tokens.items() if uid in labels}
     return {actor: known.get(actor) or _in_words(actor) for actor in asked}
+
+
+def actor_called(said: str) -> str:
+    """Return the actor who is meant by a login or full name, whatever its case; what names no account, or several, as it was said."""
+    found = [] if "/" in said else list(Person.objects.filter(Q(login__iexact=said) | Q(name__iexact=said))[:2])
+    return actor_of(found[0]) if len(found) == 1 else said
 
 
 def _uid_of(actor: str, kind: str) -> UUID | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
@@ -13,7 +14,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from memadmin.access.actors import names_of
+from memadmin.access.actors import actor_called, names_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, visible_memories, visible_sessions, visible_subjects
@@ -21,6 +22,8 @@ from memadmin.audit.actions import Action
 from memadmin.audit.listing import Wanted
 from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload, Outcome, Stream
 from memadmin.audit.querysets import EntryQuerySet
+from memadmin.erasure.intake import target_of
+from memadmin.erasure.models import ErasureRequest
 from memadmin.pages.audit_chain import chain_status
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import SearchField
@@ -59,6 +62,8 @@ class AuditFilter(forms.Form):
     def wanted(self) -> Wanted:
         """Return what the filter asks for; what is wrong in it narrows nothing and is said beside it."""
         given = {name: value for name, value in self.cleaned_data.items() if value}
+        given |= {"actor": actor_called(given["actor"])} if "actor" in given else {}
+        given |= {"target": _target_called(given["target"])} if "target" in given else {}
         return Wanted(
             stream=given.get("stream", Stream.GOVERNANCE.value),
             actions=[given["action"]] if "action" in given else (),
@@ -88,6 +93,13 @@ def audit_list(request: PersonRequest) -> HttpResponse:
         **chain_status(now=timezone.now()),
     }
     return render_page(request, "audit/list.html", "audit/_table.html", context)
+
+
+def _target_called(said: str) -> str:
+    """Return what the log calls a request that is named by its number, as pages do; all else as it was said."""
+    number = re.fullmatch(r"request (\d{1,9})", said.strip(), re.IGNORECASE)
+    found = ErasureRequest.objects.filter(number=int(number[1])).first() if number else None
+    return target_of(found) if found else said
 
 
 def _midnight(day: date | None, *, later: timedelta = timedelta(0)) -> datetime | None:

@@ -32,7 +32,19 @@ from memadmin.store.models import Archived, ItemType, LongTermMemory, Provenance
 from memadmin.store.querysets import LongTermQuerySet
 
 Row = dict[str, Any]  # a memory as the list shows it: plain values, which a template reads several times faster than a model's
-COLUMNS = ("pk", "uid", "pinned", "held", "strategy_type", "created_at", "last_accessed_at", "hits", "tokens", "superseded_by")
+COLUMNS = (
+    "pk",
+    "uid",
+    "pinned",
+    "held",
+    "restricted",
+    "strategy_type",
+    "created_at",
+    "last_accessed_at",
+    "hits",
+    "tokens",
+    "superseded_by",
+)
 SOURCE = ("source_message", "source_session", "source_name")
 BEGINNING = 400  # characters of a text that a list reads
 METADATA_READ = 400

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +18,10 @@ from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, within
 from memadmin.audit.ledger import LedgerUnusable
+from memadmin.erasure.models import ErasureRequest
+from memadmin.erasure.visibility import visible_requests
 from memadmin.pages.decorators import may
+from memadmin.pages.forms import uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store import admission, arrivals, quarantine, releasing, suppression
@@ -48,12 +52,19 @@ def suppression_list(request: PersonRequest) -> HttpResponse:
     context = {
         "suppressions": found,
         "names": names_of(each.lifted_by for each in found if each.lifted_by),
+        "requests": _requests(request.user, found),
         "paging": paging(request, page, total=rows.count(), noun="suppressions"),
         "waiting": _waiting(request.user).count(),
         "standing": {mode.value for mode in Mode} - {Mode.LIFTED.value, Mode.FENCE.value},
         "may_read": request.user.may(Right.MEMORY_READ_TEXT),
     }
     return render_page(request, "returns/suppressions.html", "returns/_suppressions.html", context)
+
+
+def _requests(person: Person, found: Iterable[Suppression]) -> dict[str, ErasureRequest]:
+    """Return the requests that these follow from, by their references, as far as the person sees them."""
+    uids = uids_in(each.request_ref.removeprefix("erasure/") for each in found)
+    return {f"erasure/{row.uid}": row for row in visible_requests(person).filter(uid__in=uids)} if uids else {}
 
 
 @require_POST

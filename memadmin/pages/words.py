@@ -102,6 +102,38 @@ WORDS: dict[str, tuple[Word, ...]] = {
         ),
         Word("Restore", "Put an evicted item back from the archive, with its id, its recall count and its history."),
     ),
+    "Erasing on request": (
+        Word(
+            "Request",
+            "What a person asks for about their data: to erase, correct, restrict or give it. It has a number and a due day.",
+        ),
+        Word(
+            "Look-alike",
+            "A user whose id differs from the one named by case, width, accents or signs alone. A person says whether they are meant.",
+        ),
+        Word("Manifest", "The list of everything that the search for a request found, thing by thing, with what is done with each."),
+        Word(
+            "Mention", "The person's id, name or words in what belongs to somebody else. They are taken out or left, as a reviewer decides."
+        ),
+        Word("Withheld", "What stays for a reason in law, or since it is held, with the day on which somebody looks again."),
+        Word("Freeze", "Close the manifest, so that it is approved exactly as it stands. A digest of it tells every change."),
+        Word(
+            "Approval", "The word of a second person, who neither took the request in nor reviewed it. The erasure then begins by itself."
+        ),
+        Word("Fence", "While an erasure runs nobody writes anything about the person; the database itself refuses it."),
+        Word(
+            "Verification",
+            "A look through the whole database by other code than what erased. It has to find what was planted to try it, and no more.",
+        ),
+        Word("Residue", "Something that a verification found and that should have gone. The request is not complete while there is any."),
+        Word(
+            "Certificate", "A signed file that says what was erased, when, by whom and how far. Anybody can check it without this program."
+        ),
+        Word("Receipt", "A secret for the person, shown once: with it, and only with it, they can show that a certificate is about them."),
+        Word("Recipient", "Somebody who gets data from here and is told of each erasure."),
+        Word("Horizon", "The last day of the backups from before an erasure. Until then they still hold what was erased."),
+        Word("Drill", "A made-up person goes through the whole workflow, to see that an erasure works here."),
+    ),
     "Where a memory lives": (
         Word(
             "Tier",

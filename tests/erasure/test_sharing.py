@@ -235,7 +235,7 @@ class TestThePage:
     def test_one_button_leaves_what_many_share_and_is_gone_then(self, found: Any):
         request, manifest = found
         cora = a_browser_of(Role.COMPLIANCE, login="una")
-        assert "Leave what many users share: 8 items in 1 line<" in self.page(cora, request)
+        assert "8 items in 1 line are noted as forms of words" in self.page(cora, request)
 
         refused = a_browser_of(Role.AUDITOR, login="ada").post(reverse("pages:erasure-mentions-leave", args=[request.uid]))
         done, again = do(cora, "mentions-leave", request), do(cora, "mentions-leave", request)

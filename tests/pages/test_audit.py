@@ -10,6 +10,7 @@ from django.db.models import F
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from memadmin.access.models import Person
 from memadmin.access.roles import Role
 from memadmin.audit import checkpoints, exporting, log
 from memadmin.audit.actions import Action
@@ -21,7 +22,8 @@ from memadmin.lifecycle import verifying
 from memadmin.pages import auditing
 from memadmin.pages.templatetags.memadmin import short_target
 from tests.audit_protection import lifted
-from tests.factories import NOON, make_container
+from tests.erasure.workflow import opened
+from tests.factories import NOON, a_memory, make_container, store
 from tests.people import HTMX, a_browser_of, auditor, support
 
 pytestmark = pytest.mark.django_db
@@ -63,6 +65,20 @@ def test_entries_are_filtered_by_what_whom_on_which_how_and_when():
 
     one, two = first + 1, first + 2
     assert found == {"action": [one], "actor": [one], "target": [one], "outcome": [two], "since": [two], "stream": [1], "all": []}
+
+
+def test_who_and_a_request_are_found_by_the_names_that_pages_show():
+    store(make_container(), a_memory())
+    request = opened()
+    browser, cora = auditor(), Person.objects.get(login="cora")
+    Person.objects.filter(pk=cora.pk).update(name="Cora Meyer")
+    act(actor=f"person/{cora.uid}")
+
+    by_login, by_name = listed(browser, actor="CORA"), listed(browser, actor="cora meyer")
+
+    assert by_login == by_name == listed(browser, actor=f"person/{cora.uid}") != []
+    assert listed(browser, target="request 1") == listed(browser, target=f"erasure/{request.uid}") != []
+    assert listed(browser, target="Request 9") == []
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,8 @@ from django.utils import timezone
 from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry
 from memadmin.store.models import Hold, LongTermMemory, Session
-from tests.factories import NOON, make_container, make_memory, make_session, subject_of
+from tests.cases.governing import under
+from tests.factories import NOON, a_memory, make_container, make_memory, make_session, store, subject_of
 from tests.holds import hold, restrict
 from tests.people import HTMX, a_browser_of, auditor, support
 
@@ -30,6 +31,19 @@ def form(**changes):
 
 def place(browser, scope, target, **changes):
     return browser.post(reverse("pages:hold-place", args=[scope, target.uid]), form(**changes))
+
+
+@pytest.mark.parametrize(("bind", "said"), [(hold, "held"), (restrict, "restricted")])
+def test_who_is_over_a_cap_and_bound_is_not_told_that_a_run_takes_the_memories(bind, said):
+    container = under(max_records=1)
+    store(container, a_memory("one"), a_memory("two"))
+    bind(subject_of(container))
+
+    page = text_of(officer().get(reverse("pages:user-memories", args=[subject_of(container).uid])))
+
+    assert "Over the cap by 1 memory" in page
+    assert f"{said.capitalize()}: no run evicts any of them meanwhile." in page
+    assert page.count(f"</svg> {said}</span>") == 2
 
 
 def test_a_hold_is_placed_on_the_page_of_a_user_listed_and_shown_there_with_its_reason():

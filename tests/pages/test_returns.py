@@ -7,6 +7,7 @@ from memadmin.access.roles import Role
 from memadmin.store import suppression
 from memadmin.store.models import LongTermMemory, Mode, Returned, Suppression
 from memadmin.store.suppression import Terms
+from tests.erasure.workflow import opened
 from tests.factories import ACTOR, NOON, a_memory, make_container, store, subject_of
 from tests.people import a_browser_of, auditor, support
 
@@ -41,6 +42,24 @@ def test_what_is_suppressed_is_listed_without_a_word_of_whom():
     assert "A user id" in page
     assert "everywhere" in page
     assert "canary" not in page
+
+
+def test_a_suppression_leads_to_its_request_for_who_sees_that():
+    container, hidden = make_container("shop"), make_container("hidden")
+    store(container, a_memory())
+    store(hidden, a_memory())
+    seen, unseen = (opened(containers=[each]) for each in (container, hidden))
+    for request in (seen, unseen):
+        terms, ref = Terms(mode=Mode.BLOCK, block_until=NOON), f"erasure/{request.uid}"
+        suppression.suppress_users([f"ann-{request.number}"], container=None, terms=terms, request_ref=ref, actor=ACTOR, now=NOON)
+    links = [f'href="{reverse("pages:erasure-detail", args=[each.uid])}">Request {each.number}<' for each in (seen, unseen)]
+
+    whole = text_of(a_browser_of(Role.COMPLIANCE, login="una").get(reverse("pages:suppression-list")))
+    part = text_of(a_browser_of(Role.COMPLIANCE, login="eve", containers=[container]).get(reverse("pages:suppression-list")))
+
+    assert [link in whole for link in links] == [True, True]
+    assert [link in part for link in links] == [True, False]
+    assert "then it is let in and marked" in whole
 
 
 def test_a_suppression_is_lifted_with_a_reason_alone():
