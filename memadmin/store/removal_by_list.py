@@ -2,12 +2,16 @@
 
 Invariant: as in `removal`. What is held, for whatever reason, and what belongs to another user by now, stays for `removal.remove_erased`,
 which asks of each why. Counters and pins move in the same transaction, and the users are locked, so that no hold is placed meanwhile.
+
+Comparing a table with a list costs a third of deleting. A list of all that its users had stored by a moment is not compared row by row:
+what they had stored by then, between its keys, goes; should more go than it names, all of that is taken back and it is compared after all.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import Any
 from uuid import UUID
@@ -23,7 +27,10 @@ GAPS = 4  # rows of others for each of a list, up to which a table is gone throu
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """Rows of a table that a list names, of these users and between these keys: `sql` is a SELECT of at most `length` (key, subject_id)."""
+    """Rows of a table that a list names, of these users and between these keys: `sql` is a SELECT of at most `length` (key, subject_id).
+
+    `stored_by`: all that these users had stored by then is to go, so that the list names every such row between its keys, `length` in all.
+    """
 
     sql: str
     params: Sequence[Any]
@@ -31,6 +38,7 @@ class Listed:
     high: int
     users: Sequence[int]
     length: int
+    stored_by: datetime | None = None
 
     @property
     def is_dense(self) -> bool:
@@ -39,6 +47,10 @@ class Listed:
 
 
 RemoveListed = Callable[[Listed], int]
+
+
+class _NotOnList(Exception):
+    """More went than a list names that was said to be of all rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +87,7 @@ def remover_of(item_type: ItemType) -> RemoveListed:
 
     The messages of a session are no part of it here: what is left of them stays, without it.
     """
-    return partial(_remove, item_type)
+    return partial(_compared_if_need_be, partial(_remove, item_type))
 
 
 def remover_of_links(model: type[models.Model]) -> RemoveListed:
@@ -88,6 +100,13 @@ def remover_of_links(model: type[models.Model]) -> RemoveListed:
             return int(cursor.rowcount)
 
     return remove
+
+
+def _compared_if_need_be(remove: RemoveListed, listed: Listed) -> int:
+    try:
+        return remove(listed)
+    except _NotOnList:
+        return remove(replace(listed, stored_by=None))
 
 
 @transaction.atomic
@@ -105,7 +124,10 @@ def _remove(item_type: ItemType, listed: Listed) -> int:
             moves.add(part.user, **{counted.sum_of[0]: -part.added})
     moves.apply()
     _remove_pins([uid for part in gone for uid in part.uids])
-    return sum(part.rows for part in gone)
+    number = sum(part.rows for part in gone)
+    if listed.stored_by is not None and number > listed.length:
+        raise _NotOnList
+    return number
 
 
 def _let_messages_stay(listed: Listed) -> None:
@@ -136,12 +158,15 @@ def _deleted(counted: _Counted, listed: Listed) -> Iterable[_Gone]:
 def _deletion(counted: _Counted, listed: Listed, *, returning: str) -> tuple[str, list[Any]]:
     """Return the statement. Whose users are one need not be compared row by row, and a list without gaps is gone through with the table."""
     table, (of_users, users) = counted.model._meta.db_table, id_list("m.subject_id", listed.users)
+    within, bounds = f"m.id BETWEEN %s AND %s AND {of_users} AND NOT m.held", [listed.low, listed.high, *users]
+    if listed.stored_by is not None:
+        stored_by = connection.ops.adapt_datetimefield_value(listed.stored_by)
+        return f"DELETE FROM {table} AS m WHERE {within} AND m.stored_at <= %s {returning}", [*bounds, stored_by]
     key, of_list = ("m.id", "key") if len(listed.users) == 1 else ("(m.id, m.subject_id)", "key, subject_id")
     named = f"{key} IN (SELECT {of_list} FROM ({listed.sql}) AS l)"
     if listed.is_dense:
         named = f"({named}) IS TRUE"  # PostgreSQL does not join by this, but looks each row up in a table of hashes
-    within = f"m.id BETWEEN %s AND %s AND {of_users} AND NOT m.held"
-    return f"DELETE FROM {table} AS m WHERE {within} AND {named} {returning}", [listed.low, listed.high, *users, *listed.params]
+    return f"DELETE FROM {table} AS m WHERE {within} AND {named} {returning}", [*bounds, *listed.params]
 
 
 _SUMMED = """

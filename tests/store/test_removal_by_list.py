@@ -1,4 +1,5 @@
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -12,6 +13,7 @@ from tests.factories import ACTOR, NOON, a_change, a_message, make_container, ma
 from tests.holds import hold
 
 pytestmark = pytest.mark.django_db
+LATER = datetime(2999, 1, 1, tzinfo=UTC)  # rows get the database's own time
 
 
 @pytest.fixture
@@ -93,6 +95,60 @@ def test_rows_of_others_stay_whatever_a_list_says(container):
 
     assert remover_of(ItemType.LONG_TERM)(names) == 1
     assert list(LongTermMemory.objects.all()) == [bobs]
+    assert list(check()) == []
+
+
+def of_all(*rows, stored_by=LATER):
+    return replace(listed(*rows), stored_by=stored_by)
+
+
+@pytest.mark.parametrize("item_type", [ItemType.LONG_TERM, ItemType.HISTORY])
+def test_a_list_of_all_rows_of_a_user_is_not_compared_row_by_row(container, item_type):
+    store(container, a_change(), a_change())
+    make_memory(container), make_memory(container)
+    rows = remover_of(item_type), list({ItemType.LONG_TERM: LongTermMemory, ItemType.HISTORY: HistoryEntry}[item_type].objects.all())
+
+    with CaptureQueriesContext(connection) as queries:
+        assert rows[0](of_all(*rows[1])) == 2
+
+    assert [query["sql"] for query in queries if "DELETE FROM" in query["sql"] and " AS key" in query["sql"]] == []
+    assert list(check()) == []
+
+
+def test_one_that_leaves_a_row_out_after_all_is_compared_and_spares_it(container):
+    first, left_out, last = (make_memory(container, tokens=tokens) for tokens in (3, 5, 7))
+
+    assert remover_of(ItemType.LONG_TERM)(of_all(first, last)) == 2
+
+    assert list(LongTermMemory.objects.all()) == [left_out]
+    assert (subject_of(container).long_term, subject_of(container).tokens) == (1, 5)
+    assert list(check()) == []
+
+
+def test_what_was_stored_later_than_a_list_of_all_rows_stays_between_its_keys(container):
+    first, later, last = (make_memory(container) for _ in range(3))
+    LongTermMemory.objects.exclude(pk=later.pk).update(stored_at=NOON)
+    LongTermMemory.objects.filter(pk=later.pk).update(stored_at=NOON + timedelta(seconds=1))
+
+    with CaptureQueriesContext(connection) as queries:
+        assert remover_of(ItemType.LONG_TERM)(of_all(first, last, stored_by=NOON)) == 2
+
+    assert list(LongTermMemory.objects.all()) == [later]
+    assert [query["sql"] for query in queries if "DELETE FROM" in query["sql"] and " AS key" in query["sql"]] == []
+
+
+@pytest.mark.parametrize("kind", [HoldKind.HOLD, HoldKind.RESTRICTION])
+def test_a_list_of_all_rows_takes_no_held_one_and_none_of_others(container, kind):
+    first, held, others, last = (
+        make_memory(container),
+        make_memory(container),
+        make_memory(container, user_id="bob"),
+        make_memory(container),
+    )
+    hold(held, kind=kind)
+
+    assert remover_of(ItemType.LONG_TERM)(of_all(first, held, last)) == 2
+    assert list(LongTermMemory.objects.order_by("pk")) == [held, others]
     assert list(check()) == []
 
 

@@ -14,15 +14,17 @@ from datetime import datetime
 from typing import Any
 
 from django.db import connection
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Count, Q, QuerySet, Sum
 
 from memadmin.erasure.execution.erasing import count, erase
 from memadmin.erasure.models import ErasureRequest, Manifest, ManifestItem
+from memadmin.erasure.scope import scope_of
 from memadmin.store.locations import Act, Location
 from memadmin.store.removal_by_list import Listed
 
-AT_ONCE, MOST = 200, 50_000  # items of one transaction
-SHORT, LONG = 0.1, 0.2  # seconds of a transaction: below the one batches grow, above the other they shrink
+AT_ONCE, MOST = 200, 100_000  # items of one transaction
+SHORT = 0.1  # seconds of a transaction, below which batches grow
+LONG = {"sqlite": 0.2, "postgresql": 0.5}  # above which they shrink: on SQLite every writer waits for a batch, here only this person's
 GROWTH = 4
 
 
@@ -95,8 +97,26 @@ def _listed(manifest: Manifest, location: Location, first: tuple[int, str, int |
     """
     within = [manifest.pk, location.name, first[0], last[0]]
     low, high = sorted((int(first[1]), int(last[1])))
-    users = [first[2]] if first[2] is not None and first[2] == last[2] else _users(within)
-    return Listed(_LISTED, within, low, high, users, length=last[0] - first[0] + 1)
+    length, user = last[0] - first[0] + 1, first[2] if first[2] == last[2] else None
+    if user is None:
+        return Listed(_LISTED, within, low, high, _users(within), length)
+    whole = _goes_whole(manifest, location, user)
+    return Listed(_LISTED, within, low, high, [user], length, stored_by=manifest.cutoff_at if whole else None)
+
+
+def _goes_whole(manifest: Manifest, location: Location, user: int) -> bool:
+    """Return whether all that a user had here when the search began is to be deleted, so that a list need not be compared row by row.
+
+    Its length must be known for that without counting, which costs as much: the items of the place have their keys in a row.
+    """
+    if (
+        user not in scope_of(manifest).subjects
+        or manifest.items.filter(location=location.name, subject_id=user).exclude(act=Act.DELETE).exists()
+    ):
+        return False
+    in_order = _of_place(manifest, location).filter(act=Act.DELETE).order_by("location", "pk").values_list("pk", flat=True)
+    first, last = in_order[:1].get(), in_order.reverse()[:1].get()
+    return last - first + 1 == manifest.lines.filter(location=location.name, act=Act.DELETE).aggregate(all=Sum("items"))["all"]
 
 
 def _users(within: Sequence[Any]) -> list[int]:
@@ -157,7 +177,7 @@ def next_size(size: int, *, took: float) -> int:
     """Return how many items the next batch may have, after one that took so many seconds."""
     if took < SHORT:
         return min(size * GROWTH, MOST)
-    return max(size // 2, AT_ONCE) if took > LONG else size
+    return max(size // 2, AT_ONCE) if took > LONG[connection.vendor] else size
 
 
 def _count_left(batch: Batch) -> int:

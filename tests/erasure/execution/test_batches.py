@@ -8,7 +8,7 @@ import pytest
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditPending
 from memadmin.erasure.execution import batches, steps
-from memadmin.erasure.models import ErasureRequest, PlaceOutcome, Status
+from memadmin.erasure.models import ErasureRequest, Manifest, PlaceOutcome, Status
 from memadmin.jobs import lease
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
@@ -120,3 +120,47 @@ def test_a_kill_between_two_of_these_batches_counts_nothing_twice(memories: list
 
     assert len(killed) == 2
     assert (request.state, of_each_batch(), outcome(request)) == (Status.COMPLETED, [4, 2, 1], (2, 5, 0))
+
+
+def test_what_the_approval_kept_stays_though_its_hold_ends_while_the_rest_goes(memories: list[LongTermMemory]):
+    hold(memories[3])
+    request = begun()
+    LongTermMemory.objects.update(held=False)
+
+    assert run(request).state == Status.COMPLETED
+    assert list(LongTermMemory.objects.all()) == [memories[3]]
+    assert outcome(request) == (6, 1, 0)
+
+
+def test_a_row_that_came_into_the_stretch_without_being_approved_is_not_erased_with_it(memories: list[LongTermMemory]):
+    came = memories[3]
+    LongTermMemory.objects.filter(pk=came.pk).delete()
+    request = begun()
+    came.save(force_insert=True)
+    LongTermMemory.objects.update(stored_at=NOON)
+
+    assert run(request).state == Status.RESIDUE_FOUND
+    assert list(LongTermMemory.objects.all()) == [came]
+
+
+def test_a_manifest_whose_items_lie_between_those_of_another_is_compared_row_by_row(memories: list[LongTermMemory]):
+    request = begun()
+    manifest = Manifest.objects.get()
+    manifest.items.filter(location=PLACE, row_uid=memories[3].uid).delete()
+    manifest.lines.filter(location=PLACE).update(items=6)
+
+    assert run(request).state == Status.RESIDUE_FOUND
+    assert list(LongTermMemory.objects.all()) == [memories[3]]
+
+
+def test_one_person_s_rows_are_not_compared_with_the_list_one_by_one_but_for_those_that_stay(
+    memories: list[LongTermMemory], monkeypatch: Any
+):
+    compared = []
+    whole = batches._goes_whole
+    monkeypatch.setattr(batches, "_goes_whole", lambda *place: compared.append(not whole(*place)) or not compared[-1])
+    hold(make_memory(memories[0].container, user_id="bob"))
+
+    assert run(begun()).state == Status.COMPLETED
+    assert compared
+    assert not any(compared)
