@@ -1,13 +1,17 @@
 """Taking a request in: whom and what it means, and what stays when it is refused."""
 
+from uuid import uuid4
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 
 from memadmin.access.roles import Role
 from memadmin.erasure.models import ErasureRequest
+from memadmin.pages.erasure.intake import MOST_SHOWN
 from memadmin.store.models import LongTermMemory
 from tests.erasure.on_pages import DETAILS
+from tests.erasure.workflow import opened, opened_for
 from tests.factories import a_memory, a_message, a_session, make_container, store, subject_of
 from tests.people import a_browser_of
 
@@ -67,6 +71,36 @@ def test_a_topic_is_listed_to_be_ticked_and_what_is_not_ticked_is_not_taken(cora
     assert [item.item_uid for item in ErasureRequest.objects.get().items.all()] == [green.uid]
 
 
+def test_as_many_items_as_are_shown_can_be_sent_at_once(cora: Client):
+    store(make_container(), a_memory("likes tea"))
+    name = f"long-term/{LongTermMemory.objects.get().uid}"
+    others = [f"long-term/{uuid4()}" for _ in range(MOST_SHOWN - 1)]
+
+    answer = cora.post(
+        reverse("pages:erasure-open"), {**DETAILS, "kind": "erase_topic", "item": [name, *others], "listed": [name, *others]}
+    )
+
+    assert answer.status_code == 422
+    assert "Take in a request" in answer.content.decode()
+
+
+def test_the_inbox_says_about_whom_a_request_is_to_who_may_see_users(cora: Client):
+    container = make_container()
+    store(container, a_memory(user_id="annika-77"), a_memory("tea", user_id="bob-12"))
+    opened("annika-77")
+    opened_for(LongTermMemory.objects.get(text="tea"))
+
+    page = cora.get(reverse("pages:erasure-list")).content.decode()
+    hidden = a_browser_of(Role.ADMINISTRATOR, login="ali").get(reverse("pages:erasure-list")).content.decode()
+    ErasureRequest.objects.get(number=1).subjects.update(user_id=None)
+    purged = cora.get(reverse("pages:erasure-list")).content.decode()
+
+    assert '<bdi class="user-id">annika-77</bdi>' in page
+    assert "1 item<" in page
+    assert ("annika" in hidden, "1 user<" in hidden) == (False, True)
+    assert ("annika" in purged, "1 user<" in purged) == (False, True)
+
+
 def test_a_topic_shows_what_each_item_says_and_of_whom_it_is(cora: Client):
     container = make_container()
     store(
@@ -83,7 +117,7 @@ def test_a_topic_shows_what_each_item_says_and_of_whom_it_is(cora: Client):
     assert "Tea, please" in page
     assert '<bdi class="user-id">bob</bdi>' in page
     assert reverse("pages:memory-detail", args=[LongTermMemory.objects.get().uid]) in page
-    assert page.count(" checked>") == 3
+    assert page.count(" checked>") == 1 + 3  # all of them, and each
 
 
 def test_a_topic_of_which_nothing_is_ticked_is_refused_and_stays_listed(cora: Client):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
 from django import forms
-from django.db.models import CharField, QuerySet
+from django.db.models import CharField, Count, QuerySet
 from django.db.models.functions import Cast
 from django.http import HttpResponse
 from django.utils import timezone
@@ -15,7 +16,7 @@ from django.views.decorators.http import require_safe
 from memadmin.erasure import alarms
 from memadmin.erasure.alarms import SOON
 from memadmin.erasure.intake import today
-from memadmin.erasure.models import ErasureRequest, Kind, Status
+from memadmin.erasure.models import ErasureRequest, Kind, Origin, RequestItem, RequestSubject, Status
 from memadmin.erasure.visibility import visible_requests
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, render_page
@@ -70,8 +71,9 @@ def erasure_list(request: PersonRequest) -> HttpResponse:
     dated = rows.annotate(due_text=Cast("due_on", CharField()))
     page = slice_of(request, rows, key="number", descending=True) if ended else slice_of(request, dated, key="due_text")
     found = in_order(rows, page)
+    about = _about(found)
     context = {
-        "rows": [(each, clock_of(each, day), each.state not in _ENDED) for each in found],
+        "rows": [(each, clock_of(each, day), each.state not in _ENDED, about.get(each.pk)) for each in found],
         "filters": filters,
         "show": chosen["show"] or OPEN,
         "kind": chosen["kind"],
@@ -80,6 +82,26 @@ def erasure_list(request: PersonRequest) -> HttpResponse:
         "soon": everything.open().filter(due_on__gte=day, due_on__lte=day + SOON, paused_on=None).count(),
     }
     return render_page(request, "erasure/list.html", "erasure/_table.html", context)
+
+
+@dataclass
+class About:
+    """Whom or what a request is about, for one line: the first id (None: purged), and how many users or items there are."""
+
+    user_id: str | None = None
+    users: int = 0
+    items: int = 0
+
+
+def _about(found: Sequence[ErasureRequest]) -> dict[int, About]:
+    """Return it by the keys of these requests; two queries, however many they are."""
+    told = {each.pk: About() for each in found}
+    users = RequestSubject.objects.filter(request__in=told, ticked=True).exclude(origin=Origin.ALIAS).order_by("-id")
+    for key, user_id in users.values_list("request_id", "user_id"):
+        told[key].user_id, told[key].users = user_id, told[key].users + 1
+    for key, items in RequestItem.objects.filter(request__in=told).order_by().values_list("request").annotate(Count("pk")):
+        told[key].items = items
+    return told
 
 
 _ENDED = {Status.COMPLETED, Status.CLOSED, Status.REFUSED, Status.CANCELLED, Status.NOTHING_HELD}

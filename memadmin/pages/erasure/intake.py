@@ -291,7 +291,7 @@ def _user(person: Person, uid: str) -> tuple[str, list[Candidate], str]:
 
 def _named(request: PersonRequest) -> tuple[list[Candidate], list[tuple[Candidate, bool | None]], list[str]]:
     """Return who was ticked, who was shown and not ticked, and the id itself where no container knows it."""
-    shown = [_uuid(uid) for uid in request.POST.getlist("shown")[: intake.MOST_USERS]]
+    shown = [_uuid(uid) for uid in request.POST.getlist("shown")]
     rows = visible_subjects(request.user).select_related("container").filter(uid__in=[uid for uid in shown if uid], user_id__isnull=False)
     ticks, asked = set(request.POST.getlist("tick")), clean(request.POST.get("user_id", ""))
     found = [look_alikes.candidate_of(subject, _origin(str(subject.user_id), asked)) for subject in rows.order_by("id")]
