@@ -1,6 +1,7 @@
 """Rows of the checklist of evicting by relevance that no test of one part shows: A13, A18, A19, A22, A29 and A54."""
 
 import json
+import re
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -17,6 +18,7 @@ from tests.runs import a_policy, carry_out, fill, governed, make_old_session, pr
 from tests.transfer.running import import_memories
 
 pytestmark = pytest.mark.django_db
+DELETES = re.compile(r'DELETE FROM "?store_', re.IGNORECASE)  # as Django writes it, and as we do
 OUTSIDE = [-0.001, 1.001, 2, "high", True]
 
 
@@ -115,7 +117,17 @@ def test_a29_where_nothing_has_to_go_nothing_is_deleted():
         run = carry_out(preview(container))
 
     assert (run.state, run.planned, run.removed, LongTermMemory.objects.count()) == ("finished", 0, 0, 5)
-    assert [query["sql"] for query in asked if 'DELETE FROM "STORE_' in query["sql"].upper()] == []
+    assert [query["sql"] for query in asked if DELETES.search(query["sql"])] == []
+
+
+def test_a29_the_look_for_deleting_statements_finds_those_of_a_run_that_takes_something():
+    container = governed(a_policy(relevance={"max_records": 5}))
+    fill(container, 6)
+
+    with CaptureQueriesContext(connection) as asked:
+        carry_out(preview(container))
+
+    assert [query["sql"] for query in asked if DELETES.search(query["sql"])] != []
 
 
 def test_a54_what_an_eviction_leaves_behind_is_found_by_an_erasure():

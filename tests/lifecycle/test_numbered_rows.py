@@ -13,9 +13,10 @@ from memadmin.lifecycle.models import Run, RunState
 from memadmin.lifecycle.starting import OtherRunLive
 from memadmin.lifecycle.warnings import warnings_of
 from memadmin.store import configuration, defaults, pinning, policies, removal
-from memadmin.store.models import Container, HistoryEntry, LongTermMemory, PolicyState, Session, WorkingMemory
+from memadmin.store.models import Container, HistoryEntry, LongTermMemory, PolicyState, PolicyVersion, Session, WorkingMemory
 from memadmin.transfer.times import read_time
 from retention.policy import InvalidPolicy, parse_policy
+from retention.rules import MemoryType
 from retention.victims import COUNT_CAP
 from tests.factories import ACTOR, NOON, a_change, a_message, a_session, days, make_container, make_memory, make_session, store
 from tests.runs import a_policy, assert_store_agrees, carry_out, governed, preview, publish, switch_on
@@ -292,17 +293,39 @@ def test_g33_a_policy_that_somebody_set_this_moment_is_not_replaced_by_defaults(
     assert policies.current(container) == a_policy(sessions={"retention_days": 90})
 
 
+def test_g33_a_container_that_gets_a_policy_while_the_night_reaches_it_has_its_turn_the_next_night(monkeypatch):
+    switch_on()
+    container, stamp = make_container(), defaults.stamp
+    configuration.change("default_session_retention_days", 7, actor=ACTOR, now=NOON)
+    sessions(container, 30)
+
+    def somebody_is_faster(reached, **options):
+        if policies.published(container) is None:
+            publish(container, a_policy(sessions={"retention_days": 20}))
+        return stamp(reached, **options)
+
+    monkeypatch.setattr(defaults, "stamp", somebody_is_faster)
+    a_night()
+    first = (Run.objects.count(), left())
+    a_night()
+
+    assert first == (0, ["s0"])
+    assert (Run.objects.count(), left()) == (1, [])
+
+
 def test_g34_a_default_that_is_changed_later_leaves_stamped_containers_as_they_are():
     switch_on()
     container = make_container()
     configuration.change("default_session_retention_days", 7, actor=ACTOR, now=NOON)
     a_night()
-    before = policies.current(container)
+    stamped = policies.published(container)
 
     configuration.change("default_session_retention_days", 90, actor=ACTOR, now=NOON)
     a_night()
 
-    assert policies.current(container) == before
+    assert policies.parse(stamped).rule(MemoryType.SESSIONS).age_limit == days(7)
+    assert [version.pk for version in PolicyVersion.objects.all()] == [stamped.pk]
+    assert list(Run.objects.values_list("state", flat=True)) == ["finished", "finished"]
 
 
 def test_g36_a_second_run_is_refused_with_the_number_of_the_first():
