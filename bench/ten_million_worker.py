@@ -27,6 +27,7 @@ from memadmin.access.models import Person
 from memadmin.lifecycle import planning
 from memadmin.lifecycle.models import Trigger
 from memadmin.lifecycle.pacing import paced_batch
+from memadmin.recall.touching import touch
 from memadmin.store import policies
 from memadmin.store.models import Container, LongTermMemory, Subject
 
@@ -55,7 +56,7 @@ def enforce(run: str) -> dict[str, Any]:
 
 
 def traffic(pattern: str) -> dict[str, Any]:
-    """Recall memories and look at users' pages until told to stop; return how long each took. `victims`: recall those of a run alone."""
+    """Note recalls and look at users' pages until told to stop; return how long each took. `victims`: write to those of a run alone."""
     stop = threading.Event()
     threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
     dice, taken = Random(1), {"touch": [], "page": []}
@@ -65,7 +66,7 @@ def traffic(pattern: str) -> dict[str, Any]:
     pages, client = [reverse("pages:user-memories", args=[uid]) for uid in users], _signed_in()
     while not stop.is_set():
         some = dice.sample(ids, TOUCHED) if ids else [dice.randrange(highest) for _ in range(TOUCHED)]
-        taken["touch"].append(_timed(partial(_touch, some)))
+        taken["touch"].append(_timed(partial(_wait_for, some) if ids else partial(touch, some, now=datetime.now(UTC))))
         if not ids:
             taken["page"].append(_timed(partial(_page, client, dice.choice(pages))))
         time.sleep(0.002)
@@ -78,7 +79,7 @@ def _signed_in() -> Client:
     return client
 
 
-def _touch(ids: list[int]) -> None:
+def _wait_for(ids: list[int]) -> None:
     """As a writer who waits for rows that others hold; the product's own note of a recall passes over them."""
     try:
         with connection.cursor() as cursor:

@@ -1,7 +1,8 @@
 """Notes that agents have recalled memories: one hit, and one event, for each memory and invocation, or request where none is named.
 
 A note may be lost, as it is only worth something beside many others; a read is never slower or refused because of one. So rows that
-somebody else holds are passed over, and a database that refuses is only mentioned in the log.
+somebody else holds are passed over, a database that refuses is only mentioned in the log, and nobody waits until a note is on the disk:
+beside a run that deletes, that is most of what a read would wait for.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import Any
 from django.db import DatabaseError, connection, transaction
 
 from memadmin.store.bulk import id_list
+from memadmin.store.durability import lose_at_worst
 
 WAIT_MS = 250  # for SQLite's one write lock
 MOST_HITS = 2**31 - 1
@@ -42,8 +44,11 @@ def touch(memory_ids: Iterable[int], *, now: datetime, occasion: Occasion = NOT_
     ids = sorted(set(memory_ids))
     if not ids:
         return 0
+    is_alone = not connection.in_atomic_block  # else what the caller writes would be lost with it
     try:
         with _impatient(), transaction.atomic():
+            if is_alone:
+                lose_at_worst()
             return _noted(ids, now=now, occasion=occasion)
     except DatabaseError as error:
         logger.warning("recalls of %s memories were not noted: %s", len(ids), type(error).__name__)

@@ -6,8 +6,9 @@ from django.db import connection
 
 
 def lose_at_worst() -> None:
-    """Let the caller's transaction end before its log is on the disk: for batches that are saved with where the job is, and done again.
+    """Let the caller's transaction end before its log is on the disk.
 
+    It is for batches that are saved with where the job is, and done again, and for notes of which nobody misses one.
     Whatever is committed after it reaches the disk after it. SQLite writes ahead without waiting for each transaction anyway.
     """
     if connection.vendor == "postgresql":

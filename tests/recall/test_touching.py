@@ -4,6 +4,7 @@ import time
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from memadmin.recall import touching
 from memadmin.recall.touching import MOST_HITS, Occasion, touch
@@ -129,3 +130,16 @@ def test_a_writer_that_holds_the_row_is_not_waited_for():
     assert noted == 0
     assert took < 30  # half of what the writer holds it for
     assert touch([memory.pk], now=NOON) == 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="on SQLite no transaction waits for the disk")
+def test_a_note_waits_for_no_disk_but_what_its_caller_writes_does():
+    memory = make_memory(make_container())
+
+    with CaptureQueriesContext(connection) as alone:
+        touch([memory.pk], now=NOON)
+    with transaction.atomic(), CaptureQueriesContext(connection) as inside:
+        touch([memory.pk], now=NOON)
+
+    assert [any("synchronous_commit" in query["sql"] for query in queries) for queries in (alone, inside)] == [True, False]
