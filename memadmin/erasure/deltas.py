@@ -5,6 +5,7 @@ Invariant: nothing is erased on the word of an old approval but what that approv
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from datetime import datetime
 
 from memadmin.audit import log
@@ -43,10 +44,15 @@ def carry_over(manifest: Manifest) -> int:
             decided = known.get((item.location, item.row_uid))
             if decided is not None:
                 _decide_as(item, decided)
-            elif item.item_class != ItemClass.COPY and item.act not in (*STAYS, Act.CLEAR):
+            elif item.item_class != ItemClass.COPY and item.act not in (*STAYS, Act.CLEAR) and not _is_evicted(item, known.values()):
                 strangers += 1
     _add_staying(manifest, before)
     return strangers
+
+
+def _is_evicted(item: ManifestItem, approved: Collection[ManifestItem]) -> bool:
+    """Whether it is the copy in the archive of something whose erasure was approved, and which a run took away meanwhile."""
+    return item.location == "store.archive" and any(each.row_uid == item.row_uid and each.act == Act.DELETE for each in approved)
 
 
 def settle(manifest: Manifest, *, now: datetime) -> None:

@@ -19,7 +19,7 @@ from memadmin.lifecycle.exceptions import Stretch, record_kept
 from memadmin.lifecycle.models import ItemKind, Run, RunRange, RunState
 from memadmin.lifecycle.states import WrongState
 from memadmin.lifecycle.warnings import Warned, why_nothing_runs
-from memadmin.store import removal
+from memadmin.store import bars, removal
 from memadmin.store.removal import ArchiveNote, Chosen, Removed
 from retention.victims import Reason
 
@@ -153,11 +153,13 @@ def _removed(stretch: Stretch, *, archive: ArchiveNote | None) -> Removed:
 
 
 def chosen_of(stretch: Stretch) -> Chosen:
-    """Return the victims of a stretch."""
+    """Return the victims of a stretch, but those of users who are being erased: their erasure knows what it has to find where."""
     first_reason = " ".join(f"WHEN reasons & {reason.bit} <> 0 THEN '{reason}'" for reason in Reason)
+    erased = bars.being_erased()
+    but = f" AND subject_id NOT IN ({erased})" if erased else ""
     return Chosen(
         f"SELECT item_id AS id, subject_id, revision, last_accessed_at, CASE {first_reason} END AS reason "
-        f"FROM lifecycle_runvictim WHERE run_id = {stretch.run.pk} AND seq > {stretch.behind} AND seq <= {stretch.last}"
+        f"FROM lifecycle_runvictim WHERE run_id = {stretch.run.pk} AND seq > {stretch.behind} AND seq <= {stretch.last}{but}"
     )
 
 

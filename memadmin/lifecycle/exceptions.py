@@ -8,7 +8,7 @@ from django.db import connection
 
 from memadmin.lifecycle.items import SOURCES
 from memadmin.lifecycle.models import ItemKind, Kept, Run, RunVictim
-from memadmin.store import counters
+from memadmin.store import bars, counters
 from memadmin.store.lost import LOST
 
 
@@ -34,7 +34,8 @@ def differing_sql(run: Run, kind: ItemKind, *, behind: int = 0, last: int | None
     same = "IS NOT DISTINCT FROM" if connection.vendor == "postgresql" else "IS"
     tests = [(Kept.CHANGED, f"m.id IS NULL AND {is_back_sql(kind)}"), (Kept.GONE, "m.id IS NULL")]
     tests.append((Kept.SESSION, f"NOT ({LOST})") if kind is ItemKind.WORKING else (Kept.PINNED, "m.pinned"))
-    tests.append((Kept.HELD, "m.held"))
+    erased = bars.being_erased()
+    tests.append((Kept.HELD, f"m.held OR m.subject_id IN ({erased})" if erased else "m.held"))
     if kind is ItemKind.LONG_TERM:
         tests.append((Kept.READ, f"NOT (m.last_accessed_at {same} v.last_accessed_at)"))
     tests.append((Kept.CHANGED, "m.revision <> v.revision"))

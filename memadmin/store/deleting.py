@@ -14,7 +14,7 @@ from django.db.models import F
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.store import counters
+from memadmin.store import bars, counters
 from memadmin.store.models import Archived, Container, HistoryEntry, ItemType, LongTermMemory, Session, WorkingMemory
 from memadmin.store.models.memories import Item
 from memadmin.store.removal import ByHand, remove_archived, remove_by_hand
@@ -35,6 +35,10 @@ class NothingDeleted(Exception):
 
 class Held(NothingDeleted):
     """It stays for a legal reason."""
+
+
+class Asked(NothingDeleted):
+    """Somebody has asked to erase something of it, and that is not settled yet."""
 
 
 class Gone(NothingDeleted):
@@ -111,8 +115,10 @@ def delete_items(container: Container, item_type: ItemType, ids: Sequence[int], 
 def delete_container(container: Container, *, with_memories: Collection[ItemType], actor: str, now: datetime) -> None:
     """Take a container away from the API, together with its memories of the named types and their copies in the archive.
 
-    What is left in it stays visible to people, and under its retention policy. Its id from outside becomes free. Raises Gone.
+    What is left in it stays visible to people, and under its retention policy. Its id from outside becomes free. Raises Gone, Asked.
     """
+    if bars.is_asked_about(container):
+        raise Asked("Somebody has asked to erase something in this container. It can be deleted when that request has ended.")
     values = {"deleted_at": now, "last_updated_at": now, "external_id": None, "revision": F("revision") + 1}
     if not Container.objects.standing().filter(pk=container.pk).update(**values):
         raise Gone("This container was deleted already.")

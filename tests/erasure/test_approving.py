@@ -14,10 +14,12 @@ from memadmin.erasure.approving import NotApproved, NotFresh, OtherDigest, SameP
 from memadmin.erasure.deciding import NotDecidable, NotReady, Verdict
 from memadmin.erasure.models import ErasureRequest, Status
 from memadmin.erasure.moves import WrongState
+from memadmin.store import holding
 from memadmin.store.locations import Act
 from memadmin.store.models import LongTermMemory
 from tests.erasure.workflow import a_word, approved, discovered, officer, opened, submitted
-from tests.factories import NOON, a_memory, days, make_container, store
+from tests.factories import ACTOR, NOON, a_memory, days, make_container, store
+from tests.holds import hold
 from tests.people import make_person
 
 pytestmark = pytest.mark.django_db
@@ -95,6 +97,25 @@ def test_49_what_arrives_after_the_search_sends_it_back():
     request.refresh_from_db()
     assert (request.state, request.manifest_digest) == (Status.REVIEW, "")
     assert request.approvals.get().void_code == "new_items"
+
+
+@pytest.mark.parametrize("change", ["placed", "released"])
+def test_11_a_hold_that_is_placed_or_released_after_the_search_sends_it_back(change: str):
+    store(make_container(), a_memory(), a_memory("other"), now=NOON - days(1))
+    memory = LongTermMemory.objects.earliest("pk")
+    before = hold(memory) if change == "released" else None
+    request = opened()
+    approved(request)
+    if before is None:
+        hold(memory)
+    else:
+        holding.release(before, reason="closed", actor=ACTOR, now=NOON)
+
+    with pytest.raises(NotApproved):
+        approving.claim(request, actor="job/erasure", now=NOON)
+
+    request.refresh_from_db()
+    assert (request.state, request.approvals.get().void_code) == (Status.REVIEW, "holds_changed")
 
 
 def test_49_a_digest_of_an_older_review_is_refused():

@@ -73,6 +73,17 @@ def test_25_an_id_that_begins_like_another_is_somebody_else():
     assert subjects == {subject_of(shop, "user1").pk}
 
 
+def test_25_a_longer_name_in_somebody_elses_text_is_no_mention():
+    shop = make_container()
+    said = ("user10 came with user1a", "user1: hello", "about user1#visit")
+    store(shop, a_memory("one", user_id="user1"), *(a_memory(text, user_id="bob") for text in said))
+
+    manifest = discovered(opened("user1"))
+
+    mentions = set(manifest.items.filter(item_class="D").values_list("row_uid", flat=True))
+    assert set(LongTermMemory.objects.filter(uid__in=mentions).values_list("text", flat=True)) == set(said[1:])
+
+
 def test_29_the_same_id_in_another_tenant_is_not_meant():
     ours, theirs = make_container("ours", tenant="a"), make_container("theirs", tenant="b")
     store(ours, a_memory("mine", user_id="ann"))

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from memadmin.access.actors import actor_of
 from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry
-from memadmin.erasure import deadlines, intake, workflow
+from memadmin.erasure import deadlines, deciding, intake, workflow
 from memadmin.erasure.intake import BadReceipt, KeyReused, NobodyMeant, NotForThisKind, NothingWritten, TooMany
 from memadmin.erasure.look_alikes import candidates, says_whom, skeleton
 from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Profile, Status
@@ -118,6 +118,8 @@ class TestLookAlikes:
         request = opened("alice@x.org")
         other = request.subjects.get(ticked=None)
         discovered(request)
+        with pytest.raises(deciding.NotReady, match="look alike"):
+            deciding.submit(request, actor=actor_of(officer()), now=NOON)
 
         workflow.tick(request, {other.subject_ref: True}, actor=actor_of(officer()), now=NOON)
 

@@ -103,6 +103,8 @@ def delete_container(call: Call, cid: str) -> dict[str, Any]:
         deleting.delete_container(container, with_memories=types, actor=call.principal.actor, now=call.now)
     except deleting.Gone:
         raise not_found(NO_CONTAINER) from None
+    except deleting.Asked as asked:
+        raise ApiError(409, CONFLICT, str(asked)) from None
     return write_result(container, index=documents.CONTAINER_INDEX, wire_id=wire_id, result="deleted")
 
 

@@ -4,7 +4,7 @@
     fence    nobody writes anything about these users any more; the database refuses it too
     words    what others keep loses the person's words: first, since the person's own texts tell which they are
     rows     copies that answer searches, then children before parents, technical copies, links: place by place (see `batches`)
-    users    exports that were made for them since the search, and the rows of the users themselves, where nothing stays behind
+    users    exports, recalls and copies that came since the search, and the rows of the users themselves, where nothing stays behind
     forget   the database's pages, indexes, statistics and log
     look     the independent verification
     close    certificate, suppression for the time after, the names and notes of the request, ledger
@@ -28,7 +28,7 @@ from memadmin.audit.actions import Action
 from memadmin.erasure import approving
 from memadmin.erasure.access_exports import ending
 from memadmin.erasure.approving import NotApproved
-from memadmin.erasure.execution import closing, fencing, physical, users
+from memadmin.erasure.execution import closing, fencing, physical, sweeping, users
 from memadmin.erasure.execution.batches import AT_ONCE, Batch, Rest, carry_out, first_size, next_batch, next_size, spared
 from memadmin.erasure.execution.erasing import places_in_order
 from memadmin.erasure.execution.facts import facts_of
@@ -174,6 +174,7 @@ def _batch(manifest: Manifest, location: Location, at: At, acts: tuple[Act, ...]
 def _users(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
     with transaction.atomic():
         ending.erase_with(request, _manifest(request), actor=ACTOR, now=now)
+        sweeping.sweep(request, _manifest(request), actor=ACTOR, now=now)
         users.remove(request, actor=ACTOR, now=now)
     return At("forget", done=at.done)
 
