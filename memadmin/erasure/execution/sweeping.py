@@ -20,7 +20,8 @@ from memadmin.store.locations import ItemClass, Location
 
 AT_ONCE = 200
 RECALLS = "store.recalls"
-BY_OTHERS = {"store.holds", "store.provenance", "access_exports.copies"}  # see `users`; links come with items; see `access_exports.ending`
+# See `users`; links come with items; see `access_exports.ending`; files of imports that run at this moment are not ours to take away.
+BY_OTHERS = {"store.holds", "store.provenance", "access_exports.copies", "transfer.files"}
 
 
 def sweep(request: ErasureRequest, manifest: Manifest, *, actor: str, now: datetime) -> int:
