@@ -1,7 +1,8 @@
 """Restrictions that a request brings: on its receipt, until it has ended; and those that a person asked for, until somebody lifts them.
 
-A freeze is our own caution. It ends with its request, whose answer tells the person, so the notice is recorded with it. A restriction that
-the person obtained is lifted by hand, and only after they were told (GDPR 18(3)); the store sees to that.
+A freeze is our own caution. It ends with its request, whose answer tells the person, so the notice is recorded with it; where another
+request that has not ended freezes the same person, it goes over to that one. A restriction that the person obtained is lifted by hand, and
+only after they were told (GDPR 18(3)); the store sees to that.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from datetime import date, datetime, timedelta
 from django.db.models import QuerySet
 
 from memadmin.erasure.models import ErasureRequest, Ground, Kind
+from memadmin.erasure.moves import NOT_ENDED
 from memadmin.store import holding
 from memadmin.store.holding import AlreadyHeld, Placing
 from memadmin.store.models import Authority, Hold, HoldKind, Subject
@@ -30,6 +32,8 @@ AUTHORITY_OF = {
 
 def freeze(request: ErasureRequest, *, actor: str, now: datetime) -> int:
     """Restrict the users that are ticked in while the request is looked at. Inside the caller's transaction."""
+    request.freezes = True
+    request.save(update_fields=["freezes"])
     return _restrict(request, Authority.REQUEST_PENDING, review_on=request.due_on, actor=actor, now=now)
 
 
@@ -41,7 +45,7 @@ def restrict(request: ErasureRequest, *, actor: str, now: datetime) -> int:
 
 def follow_ticks(request: ErasureRequest, *, actor: str, now: datetime) -> None:
     """Let a freeze follow when it was decided anew who is meant."""
-    if not Hold.objects.filter(request_ref=request.target, authority=Authority.REQUEST_PENDING).exists():
+    if not request.freezes:
         return
     freeze(request, actor=actor, now=now)
     lift(request, actor=actor, now=now, but=set(request.subjects.filter(ticked=True).values_list("subject_id", flat=True)))
@@ -53,7 +57,16 @@ def lift(request: ErasureRequest, *, actor: str, now: datetime, but: set[int | N
     for hold in ended:
         holding.record_notice(hold, sent_on=hold.notice_sent_on or now.date(), actor=actor, now=now)
         holding.release(hold, reason=f"Request {request.number} does not ask about this any more.", actor=actor, now=now)
+    _hand_over(request, {hold.subject_id for hold in ended}, actor=actor, now=now)
     return len(ended)
+
+
+def _hand_over(request: ErasureRequest, users: set[int | None], *, actor: str, now: datetime) -> None:
+    """Let the oldest of the other requests that freeze a user do so, now that this one does not."""
+    standing = ErasureRequest.objects.filter(freezes=True, state__in=NOT_ENDED).exclude(pk=request.pk)
+    meant = standing.filter(subjects__ticked=True, subjects__subject_id__in=users)
+    for other in meant.order_by("number").distinct():
+        freeze(other, actor=actor, now=now)
 
 
 def frozen_by(request: ErasureRequest) -> QuerySet[Hold]:

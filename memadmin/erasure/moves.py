@@ -33,6 +33,7 @@ MOVES: dict[Status, frozenset[Status]] = {
     Status.NOTHING_HELD: frozenset(),
 }
 BEFORE_EXECUTION = frozenset({Status.RECEIVED, Status.DISCOVERING, Status.REVIEW, Status.AWAITING_APPROVAL, Status.APPROVED})
+NOT_ENDED = BEFORE_EXECUTION | {Status.EXECUTING, Status.STALLED, Status.VERIFYING, Status.RESIDUE_FOUND}
 
 
 class Refusal(Exception):

@@ -15,7 +15,7 @@ from memadmin.erasure.certificates.contents import Executed
 from memadmin.erasure.certificates.issuing import issue
 from memadmin.erasure.intake import dates_of, link_duplicates, note, target_of, today
 from memadmin.erasure.models import ErasureRequest, IdentityLevel, Kind, Level, NoteKind, Origin, Profile, Status
-from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState, move, touch
+from memadmin.erasure.moves import BEFORE_EXECUTION, NOT_ENDED, Refusal, WrongState, move, touch
 from memadmin.erasure.rectifying import corrections
 from memadmin.erasure.refusals import audited
 
@@ -31,7 +31,6 @@ REFUSAL_CODES = {
     "no_ground": "none of the grounds applies (17(1))",
     "not_in_law": "the law that applies does not give this right",
 }
-OPEN_CLOCK = BEFORE_EXECUTION | {Status.EXECUTING, Status.STALLED, Status.VERIFYING, Status.RESIDUE_FOUND}
 
 
 class NotExtended(Refusal):
@@ -100,7 +99,7 @@ def extend(request: ErasureRequest, code: str, *, noticed_on: date, actor: str, 
     request.extended_at = now
     touch(
         request,
-        within=OPEN_CLOCK,
+        within=NOT_ENDED,
         extended_at=now,
         extension_code=code,
         extension_noticed_on=noticed_on,

@@ -158,6 +158,39 @@ class TestOnReceipt:
         assert (ended.released_at, ended.notice_sent_on) == (NOON, NOON.date())
         assert str(request.number) in ended.release_reason
 
+    @pytest.mark.parametrize("first_ends", [True, False])
+    def test_two_requests_that_freeze_a_person_do_so_until_both_have_ended(self, container, first_ends):
+        """A stranger's duplicate that is withdrawn does not lift what the person asked for."""
+        requests = [opened(freeze=True), opened(freeze=True)]
+        first, last = requests if first_ends else reversed(requests)
+
+        workflow.cancel(first, actor=actor_of(officer()), now=NOON)
+
+        assert restricted() == {"ann"}
+        assert [hold.request_ref for hold in Hold.objects.filter(released_at=None)] == [last.target]
+
+        workflow.cancel(last, actor=actor_of(officer()), now=NOON)
+        assert restricted() == set()
+
+    def test_nobody_is_frozen_by_a_duplicate_that_did_not_ask_for_it_or_has_ended(self, container):
+        ended = opened(freeze=True)
+        opened()
+        request = opened(freeze=True)
+        for each in (ended, request):
+            workflow.cancel(each, actor=actor_of(officer()), now=NOON)
+
+        assert restricted() == set()
+
+    def test_a_duplicate_whose_user_is_no_longer_meant_hands_the_person_over(self, container):
+        opened("Ann", freeze=True, others=[])
+        request = opened(freeze=True)
+        decided(request, Ann=True, ann=False)
+
+        assert restricted() == {"Ann"}
+        decided(request, ann=True, Ann=False)
+
+        assert restricted() == {"Ann", "ann"}
+
     def test_another_hold_of_the_person_stays(self, container):
         request = opened(freeze=True)
         hold(subject_of(container))

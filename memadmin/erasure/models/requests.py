@@ -136,6 +136,7 @@ class ErasureRequest(models.Model):
     attempt = models.PositiveIntegerField(default=0)
     execution_token = models.CharField(max_length=64, blank=True)  # a digest of the token of the execution, single use
     single_operator = models.BooleanField(default=False)
+    freezes = models.BooleanField(default=False, db_default=False)  # whoever it is about is restricted until it ends
     outcome_code = models.CharField(max_length=64, blank=True)
     error_code = models.CharField(max_length=100, blank=True)
     completed_at = models.DateTimeField(null=True)
