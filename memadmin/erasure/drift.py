@@ -11,7 +11,7 @@ from memadmin.erasure.models import Manifest, ScopeItem
 from memadmin.erasure.scope import scope_of
 from memadmin.store import holding
 from memadmin.store.locations import Act
-from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Session, WorkingMemory
+from memadmin.store.models import Archived, Feedback, HistoryEntry, LongTermMemory, Session, WorkingMemory
 
 NEW, HOLD, DIGEST = "new_items", "holds_changed", "digest_changed"
 STORED: tuple[tuple[str, Any, str], ...] = (
@@ -33,6 +33,8 @@ def drift_of(manifest: Manifest) -> str:
     for _, model, stored in STORED:
         if _meant(manifest, model).filter(**{f"{stored}__gt": manifest.cutoff_at}).exists():
             return NEW
+    if _reported(manifest).filter(created_at__gt=manifest.cutoff_at).exists():
+        return NEW
     return HOLD if any(_holds_changed(manifest, name, model) for name, model, _ in STORED) else ""
 
 
@@ -44,6 +46,15 @@ def _meant(manifest: Manifest, model: Any) -> QuerySet[Any]:
     sessions = Session.objects.filter(uid__in=reached).values("pk")
     hangs = Q(session__in=sessions) if model is WorkingMemory else Q(memory_uid__in=reached) if model is HistoryEntry else Q()
     return model.objects.filter(Q(uid__in=reached) | hangs if hangs else Q(uid__in=reached))
+
+
+def _reported(manifest: Manifest) -> QuerySet[Feedback]:
+    """Return what people have reported about whom or what is meant. After the fence nobody can."""
+    scope = scope_of(manifest)
+    if scope.subjects:
+        return Feedback.objects.filter(subject_id__in=scope.subjects)
+    reached = ScopeItem.objects.filter(manifest=manifest).values("item_uid")
+    return Feedback.objects.filter(Q(memory_uid__in=reached) | Q(session_uid__in=reached) | Q(matched_uid__in=reached))
 
 
 def _holds_changed(manifest: Manifest, name: str, model: Any) -> bool:

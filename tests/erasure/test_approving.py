@@ -12,12 +12,14 @@ from memadmin.audit.models import AuditEntry
 from memadmin.erasure import approving, deciding, workflow
 from memadmin.erasure.approving import NotApproved, NotFresh, OtherDigest, SamePerson, WrongNumber
 from memadmin.erasure.deciding import NotDecidable, NotReady, Verdict
+from memadmin.erasure.drift import drift_of
 from memadmin.erasure.models import ErasureRequest, Status
 from memadmin.erasure.moves import WrongState
+from memadmin.lifecycle.feedback import Report, record
 from memadmin.store import holding
 from memadmin.store.locations import Act
-from memadmin.store.models import LongTermMemory
-from tests.erasure.workflow import a_word, approved, discovered, officer, opened, submitted
+from memadmin.store.models import FeedbackKind, LongTermMemory
+from tests.erasure.workflow import a_word, approved, discovered, officer, opened, opened_for, submitted
 from tests.factories import ACTOR, NOON, a_memory, days, make_container, store
 from tests.holds import hold
 from tests.people import make_person
@@ -96,6 +98,22 @@ def test_49_what_arrives_after_the_search_sends_it_back():
 
     request.refresh_from_db()
     assert (request.state, request.manifest_digest) == (Status.REVIEW, "")
+    assert request.approvals.get().void_code == "new_items"
+
+
+@pytest.mark.parametrize("is_one_memory", [False, True])
+def test_49_what_somebody_reports_after_the_search_sends_it_back_too(is_one_memory: bool):
+    store(make_container(), a_memory(), a_memory(user_id="bob"), now=NOON - days(1))
+    memory, others = LongTermMemory.objects.order_by("pk")
+    request = opened_for(memory) if is_one_memory else opened()
+    approved(request)
+    for each in (others, memory):
+        assert drift_of(request.manifests.get()) == ""
+        report = Report(kind=FeedbackKind.FORGOT, words="likes tea", noticed_at=NOON, memory_uid=each.uid)
+        record(each.subject, report, actor=ACTOR, now=NOON + days(1))
+
+    with pytest.raises(NotApproved):
+        approving.claim(request, actor="job/erasure", now=NOON + days(1))
     assert request.approvals.get().void_code == "new_items"
 
 
