@@ -20,6 +20,7 @@ from memadmin.access.visibility import get_container, visible_containers
 from memadmin.jobs import schedules
 from memadmin.lifecycle import housekeeping, lost, planning
 from memadmin.lifecycle.lost import Group, Outlook
+from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.second_person import foresee
 from memadmin.lifecycle.totals import Totals
 from memadmin.pages.confirming import ask, is_sure
@@ -27,7 +28,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.pages.messages import beginning_of
-from memadmin.pages.standing import NIGHTLY
+from memadmin.pages.standing import NIGHTLY, with_which_run
 from memadmin.pages.victims import BEGINNING
 from memadmin.pages.wording import working_memories
 from memadmin.store import policies
@@ -69,6 +70,7 @@ def working_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
         "group": group,
         "outlook": outlook,
         "rows": [_row(memory, outlook, may_read=may_read, now=now) for memory in shown],
+        "with_which_run": with_which_run(Run.objects.waiting().filter(container=container).values_list("number", flat=True).first()),
         "may_read": may_read,
         "may_agree": request.user.may(Right.POLICY_PUBLISH),
         "asks": Group.UNATTRIBUTED in found or container.removes_unattributed,

@@ -48,9 +48,7 @@ class Standing:
     @property
     def with_which_run(self) -> str:
         """Say with which run goes what is past a limit now, to stand behind "goes"."""
-        if self.waiting_run is not None:
-            return f"with run {self.waiting_run}, which waits for a second person, or with a later one"
-        return "at the next run" + (f", {self.next_run_at:%d %b %Y, %H:%M} UTC" if self.next_run_at else "")
+        return with_which_run(self.waiting_run, self.next_run_at)
 
     @property
     def badge(self) -> str:
@@ -70,6 +68,13 @@ class Standing:
     def over_by_pins(self) -> int:
         """How many memories the user has over the cap with pinned ones alone: no run changes that."""
         return _over(self.subject.pinned_long_term, self.rule.max_records if self.has_rule else None)
+
+
+def with_which_run(waiting: int | None, at: datetime | None = None) -> str:
+    """Say with which run goes what is past a limit. `waiting`: the run of its container that waits, `at`: when the next one is."""
+    if waiting is not None:
+        return f"with run {waiting}, which waits for a second person, or with a later one"
+    return "at the next run" + (f", {at:%d %b %Y, %H:%M} UTC" if at else "")
 
 
 def standing_of(person: Person, uid: UUID) -> Standing:

@@ -9,6 +9,7 @@ from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry
 from memadmin.lifecycle import lost, nightly
 from memadmin.lifecycle.lost import Group
+from memadmin.lifecycle.models import Run, RunState
 from memadmin.pages import lists
 from memadmin.store import configuration, policies
 from memadmin.store.models import Container, WorkingMemory
@@ -121,6 +122,18 @@ def test_what_a_page_calls_due_is_what_the_next_run_takes():
     assert page.count("at the next run") == 1
     assert "after <time" in page
     assert "held" in page
+
+
+def test_while_a_run_waits_for_a_second_person_nothing_is_said_to_go_at_the_next_one():
+    container = watched()
+    orphans_of(container, 60)
+    run = preview(container)
+    Run.objects.filter(pk=run.pk).update(state=RunState.WAITING)
+
+    page = detail(support(), container, "orphans")
+
+    assert f"with run {run.number}, which waits for a second person, or with a later one" in page
+    assert "next run" not in page
 
 
 def test_text_is_for_those_who_may_read_it():
