@@ -1,6 +1,9 @@
 """Restrictions that requests bring: on receipt, until the request has ended; and those that a person asked for."""
 
+from importlib import import_module
+
 import pytest
+from django.apps import apps
 
 from memadmin.access.actors import actor_of
 from memadmin.audit.models import AuditEntry
@@ -190,6 +193,16 @@ class TestOnReceipt:
         decided(request, ann=True, Ann=False)
 
         assert restricted() == {"Ann", "ann"}
+
+    def test_what_froze_a_person_before_this_was_noted_still_follows_ticks(self, container):
+        request = opened(freeze=True)
+        released = opened("bob", freeze=True, others=[])
+        workflow.cancel(released, actor=actor_of(officer()), now=NOON)
+        ErasureRequest.objects.update(freezes=False)
+
+        import_module("memadmin.erasure.migrations.0019_freezes").mark_standing(apps, None)
+
+        assert list(ErasureRequest.objects.filter(freezes=True)) == [request]
 
     def test_another_hold_of_the_person_stays(self, container):
         request = opened(freeze=True)

@@ -109,10 +109,8 @@ def _goes_whole(manifest: Manifest, location: Location, user: int) -> bool:
 
     Its length must be known for that without counting, which costs as much: the items of the place have their keys in a row.
     """
-    if (
-        user not in scope_of(manifest).subjects
-        or manifest.items.filter(location=location.name, subject_id=user).exclude(act=Act.DELETE).exists()
-    ):
+    stays = manifest.items.filter(location=location.name, subject_id=user).exclude(act=Act.DELETE)
+    if user not in scope_of(manifest).subjects or stays.exists():
         return False
     in_order = _of_place(manifest, location).filter(act=Act.DELETE).order_by("location", "pk").values_list("pk", flat=True)
     first, last = in_order[:1].get(), in_order.reverse()[:1].get()
