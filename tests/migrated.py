@@ -10,7 +10,8 @@ import django
 from django.conf import settings
 from django.db import connection
 
-PREFIX = "migrated-"
+KEPT = "migrated-{}.sqlite3"
+MAKING = "making-{}.sqlite3"  # another name: processes that begin at once each make one, and must leave those of the others alone
 
 
 def restore(folder: Path, database: str) -> None:
@@ -24,9 +25,11 @@ def keep(folder: Path) -> None:
     kept = _path(folder)
     if kept.exists():
         return
-    for stale in folder.glob(f"{PREFIX}*"):
-        stale.unlink(missing_ok=True)
-    own = kept.with_suffix(f".{os.getpid()}")  # several processes may do this at once
+    for stale in folder.glob(KEPT.format("*")):
+        if stale != kept:
+            stale.unlink(missing_ok=True)
+    own = folder / MAKING.format(os.getpid())
+    own.unlink(missing_ok=True)  # one that was killed may have had the same number
     with connection.cursor() as cursor:
         cursor.execute("VACUUM INTO %s", [str(own)])
     own.replace(kept)
@@ -39,4 +42,4 @@ def _path(folder: Path) -> Path:
         digest.update(migration.name.encode() + migration.read_bytes())
     for requirements in sorted(settings.BASE_DIR.glob("requirements*.txt")):  # the migrations of others
         digest.update(requirements.read_bytes())
-    return folder / f"{PREFIX}{digest.hexdigest()[:16]}.sqlite3"
+    return folder / KEPT.format(digest.hexdigest()[:16])

@@ -24,10 +24,10 @@ def test_stretches_follow_each_other_to_the_last_row(memories, monkeypatch):
     table, found, after = table_of("store_longtermmemory"), [], None
     for _ in range(3):
         stretch = next_stretch(table, after)
-        found.append([key for (key,) in rows_in(table, stretch, (), tests=())])
+        found.append({key for (key,) in rows_in(table, stretch, (), tests=())})
         after = stretch.upto
 
-    assert found == [[row.pk for row in part] for part in (memories[:2], memories[2:4], memories[4:])]
+    assert found == [{row.pk for row in part} for part in (memories[:2], memories[2:4], memories[4:])]
     assert after is None
 
 
