@@ -46,12 +46,12 @@ def searched_places() -> list[Location]:
     return [location for location in locations.in_order() if location.searched and location.table in _models()]
 
 
-def ask(manifest: Manifest, scope: RequestScope, location: Location, after: Any, *, again: bool = False) -> Any:
-    """Add one page of a place, and return where the next one begins, None after the last.
+def ask(manifest: Manifest, scope: RequestScope, location: Location, after: Any, *, again: bool = False, most: int = 0) -> Any:
+    """Add one page of a place, and return where the next one begins, None after the last. It has so many rows at `most`, else `PAGE`.
 
     `again`: the place has been asked for whole users, now it is for what was reached from them, which may be the same.
     """
-    page = _asked(manifest, scope, location, after)
+    page = _asked(manifest, scope, location, after, most or PAGE)
     if page is None:
         return None
     new = _new(manifest, location, page.found) if again else page.found
@@ -63,7 +63,7 @@ def ask(manifest: Manifest, scope: RequestScope, location: Location, after: Any,
     return page.after
 
 
-def _asked(manifest: Manifest, scope: RequestScope, location: Location, after: Any) -> Page | None:
+def _asked(manifest: Manifest, scope: RequestScope, location: Location, after: Any, most: int) -> Page | None:
     """Return the page, or None where the place could not be asked: then it has said so in the manifest."""
     answers: list[Page] = []
     find = location.find
@@ -71,7 +71,7 @@ def _asked(manifest: Manifest, scope: RequestScope, location: Location, after: A
 
     def part() -> None:
         with transaction.atomic():  # an error of the database must not take the manifest along
-            answers.append(find(scope, after, PAGE))
+            answers.append(find(scope, after, most))
 
     error_code = do_part(part, name=location.name)
     if not error_code:

@@ -1,5 +1,6 @@
 """What else happens while an erasure waits for its turn or runs. The numbers are those of the list of attacks and faults."""
 
+from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
@@ -9,9 +10,9 @@ from django_q.models import OrmQ, Task
 from django_q.tasks import async_task
 
 from memadmin.erasure import discovery, workflow
-from memadmin.erasure.execution import resuming, steps
+from memadmin.erasure.execution import resuming, steps, sweeping
 from memadmin.erasure.models import ErasureRequest, Status
-from memadmin.jobs.models import Job
+from memadmin.jobs.models import Job, JobState
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle.models import RunKept, RunVictim
 from memadmin.store import bars
@@ -229,3 +230,35 @@ def test_46_the_number_of_an_erased_row_is_given_to_nobody_again(container: Cont
 
     assert new.pk > max(numbers)
     assert new.subject_id > number_of_user
+
+
+def test_25_what_came_since_the_approval_goes_page_by_page_and_a_kill_between_two_loses_nothing(container: Container, monkeypatch: Any):
+    monkeypatch.setattr(sweeping, "PAGE", 3)
+    monkeypatch.setattr(steps, "MOMENT", 0)
+    ann = Subject.objects.get(user_id="ann")
+    memory = LongTermMemory.objects.filter(subject=ann).latest("pk")
+    request = opened("ann")
+    approved(request)
+    for seconds in range(10):
+        RecallEvent.objects.create(container=container, subject=ann, memory_uid=memory.uid, at=NOON + timedelta(seconds=seconds))
+    steps.begin_approved(now=NOON)
+    left = []
+
+    def dies_at_each_second(*arguments: Any, real: Any = steps._STEPS["came"]) -> Any:
+        after = real(*arguments)
+        left.append(RecallEvent.objects.count())
+        if len(left) % 2:
+            raise KeyboardInterrupt  # its page is done, and the job has not heard of it
+        return after
+
+    monkeypatch.setitem(steps._STEPS, "came", dies_at_each_second)
+    job = Job.objects.get(kind=steps.EXECUTE)
+    while job.state != JobState.DONE:
+        with suppress(KeyboardInterrupt):
+            run_inline(job, now=NOON + timedelta(hours=len(left)))
+        Job.objects.update(attempts=0)
+        job.refresh_from_db()
+
+    request.refresh_from_db()
+    assert [number for number in dict.fromkeys(left) if number] == [10, 7, 4, 1]
+    assert (request.state, request.outcomes.get(location="store.recalls").erased) == (Status.COMPLETED, 10)

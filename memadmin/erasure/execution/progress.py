@@ -19,6 +19,7 @@ IN_PLAIN = {
     "fence": "writers are shut out",
     "words": "words are taken out of what belongs to others",
     "rows": "rows are erased, place by place",
+    "came": "what came since the search is erased",
     "users": "the users themselves are removed",
     "forget": "the database forgets what was deleted",
     "look": "the whole database is looked through",

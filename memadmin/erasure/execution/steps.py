@@ -4,7 +4,8 @@
     fence    nobody writes anything about these users any more; the database refuses it too
     words    what others keep loses the person's words: first, since the person's own texts tell which they are
     rows     copies that answer searches, then children before parents, technical copies, links: place by place (see `batches`)
-    users    exports, recalls and copies that came since the search, and the rows of the users themselves, where nothing stays behind
+    came     recalls and technical copies that came since the search (see `sweeping`)
+    users    exports, and the rows of the users themselves, where nothing stays behind
     forget   the database's pages, indexes, statistics and log
     look     the independent verification
     close    certificate, suppression for the time after, the names and notes of the request, ledger
@@ -45,9 +46,9 @@ from memadmin.store.locations import Act, Location
 
 EXECUTE = "erasure.execute"
 ACTOR = "job/erasure.execute"
-PHASES = ("ledger", "fence", "words", "rows", "users", "forget", "look", "close")
+PHASES = ("ledger", "fence", "words", "rows", "came", "users", "forget", "look", "close")
 IN_WORDS = (Act.REDACT, Act.REDERIVE)
-MOMENT = 0.2  # seconds of looking between two savings
+MOMENT = 0.2  # seconds between two savings of what goes through many tables, most of which hold next to nothing
 
 
 class Paused(Exception):
@@ -56,13 +57,17 @@ class Paused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class At:
-    """Where an execution is: the phase, the place of the manifest, its last item, how many come next; in the look, where that is."""
+    """Where an execution is: the phase, the place of the manifest, its last item, how many come next; in the look, where that is.
+
+    `after`: where the next page of a place begins that is asked once more.
+    """
 
     phase: str = PHASES[0]
     place: int = 0
     item: int = 0
     size: int = AT_ONCE
     rest: dict[str, int] | None = None  # of a list, see `batches.Rest`
+    after: Any = None
     look: dict[str, Any] | None = None
     done: int = 0
 
@@ -139,7 +144,7 @@ def _words(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At |
 
 
 def _rows(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | Step:
-    return _items(request, at, job, now, acts=(Act.DELETE, Act.WITHHOLD), then="users")
+    return _items(request, at, job, now, acts=(Act.DELETE, Act.WITHHOLD), then="came")
 
 
 def _items(request: ErasureRequest, at: At, job: JobView, now: datetime, *, acts: tuple[Act, ...], then: str) -> At | Step:
@@ -171,10 +176,21 @@ def _batch(manifest: Manifest, location: Location, at: At, acts: tuple[Act, ...]
     return next_batch(manifest, location, acts=acts, behind=at.item, size=at.size)
 
 
+def _came(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+    manifest, places, until = _manifest(request), sweeping.places(), time.monotonic() + MOMENT
+    with transaction.atomic():
+        while at.place < len(places):
+            after = sweeping.sweep(request, manifest, places[at.place], at.after, actor=ACTOR, now=now)
+            at = replace(at, after=after) if after is not None else replace(at, place=at.place + 1, after=None)
+            if time.monotonic() >= until:
+                return _saved(job, at, now=now)
+        return _saved(job, At("users", done=at.done), now=now)
+
+
 def _users(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
     with transaction.atomic():
         ending.erase_with(request, _manifest(request), actor=ACTOR, now=now)
-        sweeping.sweep(request, _manifest(request), actor=ACTOR, now=now)
+        sweeping.sweep_all(request, _manifest(request), actor=ACTOR, now=now)
         users.remove(request, actor=ACTOR, now=now)
     return At("forget", done=at.done)
 
@@ -201,7 +217,7 @@ def _look(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | 
     verification = Verification.objects.select_related("manifest", "request").get(pk=at.look["verification"])
     look, until = looking.Look(verification), time.monotonic() + MOMENT
     place = looking.step(look, looking.Place.read(at.look), now=now)
-    while place is not None and time.monotonic() < until:  # most tables hold next to nothing, and each saving costs more than a look
+    while place is not None and time.monotonic() < until:
         place = looking.step(look, place, now=now)
     with transaction.atomic():  # what was found and where the look is: a kill between the two would count it twice
         looking.save(look, now=now)
@@ -236,6 +252,7 @@ _STEPS: dict[str, Callable[[ErasureRequest, At, JobView, datetime], At | Step | 
     "fence": _fence,
     "words": _words,
     "rows": _rows,
+    "came": _came,
     "users": _users,
     "forget": _forget,
     "look": _look,
