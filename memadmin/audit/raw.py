@@ -48,6 +48,7 @@ class Row:
 class Page:
     head: Head | None
     rows: list[Row]
+    more: bool  # whether another page follows
 
 
 def streams(connection: BaseDatabaseWrapper) -> list[str]:
@@ -63,18 +64,21 @@ def streams(connection: BaseDatabaseWrapper) -> list[str]:
 
 
 def pages(connection: BaseDatabaseWrapper, stream: str, *, behind: int = _LOWEST) -> Iterator[Page]:
-    """Yield the stream in order of seq, from the row behind the given one; the last page is the one that is not full, and its head is
-    the head of the whole."""
+    """Yield the stream in order of seq, from the row behind the given one; the head of the last page is the head of the whole.
+
+    Each page reads one row too many: it begins the next one, unless it has the number of the row before it. Both are then in one page,
+    or the second of the two would never be read.
+    """
     sql = _page_sql(connection)
     last: Any = behind  # on SQLite a key may be of any type
-    full = True
-    while full:
+    more = True
+    while more:
         with connection.cursor() as cursor:
-            cursor.execute(sql, [stream, stream, last, PAGE, stream])
+            cursor.execute(sql, [stream, stream, last, PAGE + 1, stream])
             page = _page(stream, cursor.fetchall())
         yield page
-        full = len(page.rows) == PAGE
-        last = page.rows[-1].seq if full else None
+        more = page.more
+        last = page.rows[-1].seq if more else None
 
 
 def lonely_payloads(connection: BaseDatabaseWrapper) -> Iterator[tuple[str, object]]:
@@ -106,7 +110,10 @@ def _page(stream: str, fetched: list[tuple[object, ...]]) -> Page:
         if seq is not None:
             payload = None if payload_seq is None else (_text(salt), _text(body))
             rows.append(Row(stream, seq, dict(zip(COLUMNS, map(_text, columns), strict=True)), payload))
-    return Page(head=None if head_seq is None else Head(head_seq, _text(head_hash)), rows=rows)
+    more = len(rows) > PAGE
+    if more and rows[-1].seq != rows[-2].seq:
+        del rows[-1]
+    return Page(head=None if head_seq is None else Head(head_seq, _text(head_hash)), rows=rows, more=more)
 
 
 def _text(value: object) -> str | None:

@@ -39,8 +39,7 @@ class Walk:
                 self.step(row)
             head = page.head
             on_progress(len(page.rows))
-            full = len(page.rows) == raw.PAGE
-            if full and pages is not None and number >= pages and isinstance(page.rows[-1].seq, int):
+            if page.more and pages is not None and number >= pages and isinstance(page.rows[-1].seq, int):
                 return False
         self.arrive(head)
         return True

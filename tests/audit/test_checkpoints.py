@@ -9,7 +9,7 @@ from django.db import connection
 
 from memadmin.audit import anchors, checkpoints, log, signing, verification
 from memadmin.audit.actions import Action
-from memadmin.audit.chain import canonical, row_hash
+from memadmin.audit.chain import GENESIS, canonical, row_hash
 from memadmin.audit.models import AuditEntry, AuditHead, AuditPayload
 from memadmin.audit.verification import Kind
 from tests.audit_protection import lifted
@@ -84,23 +84,48 @@ def test_79_rows_that_were_cut_off_and_written_anew_are_found():
     assert verify().exit_code == Kind.ALTERED
 
 
-def test_79_a_chain_computed_anew_to_the_end_is_found():
+def without_the_third(leaves):
+    return leaves[:2] + leaves[3:]
+
+
+def with_one_more(leaves):
+    return [*leaves[:2], {**leaves[2], "actor": "person/9"}, *leaves[2:]]
+
+
+def with_another_instead(leaves):
+    return [*leaves[:2], {**leaves[2], "actor": "person/9"}, *leaves[3:]]
+
+
+@pytest.mark.parametrize(
+    ("forge", "found"),
+    [
+        (without_the_third, {(Kind.CUT_OFF, "seq")}),
+        (with_one_more, {(Kind.ALTERED, "row_hash")}),
+        (with_another_instead, {(Kind.ALTERED, "row_hash")}),
+    ],
+)
+def test_79_a_chain_computed_anew_to_the_end_is_found_by_the_checkpoint_alone(forge, found):
     act(4)
     anchor()
-    prev = AuditEntry.objects.get(seq=1).row_hash
-    with lifted(), connection.cursor() as cursor:
-        for entry in AuditEntry.objects.filter(seq__gt=1).order_by("seq"):
-            leaf = canonical({**json.loads(entry.leaf), "actor": "person/9", "prev_hash": prev})
-            new = row_hash(leaf)
-            cursor.execute(
-                "UPDATE audit_entry SET leaf = %s, actor = 'person/9', prev_hash = %s, row_hash = %s WHERE seq = %s",
-                [leaf, prev, new, entry.seq],
-            )
-            prev = new
-        cursor.execute("UPDATE audit_head SET row_hash = %s", [prev])
+    write_anew(forge([json.loads(entry.leaf) for entry in AuditEntry.objects.order_by("seq")]))
 
     assert verification.verify(connection).exit_code == 0
-    assert {(each.kind, each.field) for each in verify().findings} == {(Kind.ALTERED, "row_hash")}
+    assert {(each.kind, each.field) for each in verify().findings} == found
+
+
+def write_anew(leaves):
+    """Let the log be these entries, without payloads, each with its number and a right hash after the one before it."""
+    prev = GENESIS
+    with lifted(), connection.cursor() as cursor:
+        for table in ("audit_entry", "audit_payload"):
+            cursor.execute(f"DELETE FROM {table}")
+        for seq, each in enumerate(leaves, 1):
+            leaf = {**each, "seq": seq, "prev_hash": prev, "payload_digest": ""}
+            text = canonical(leaf)
+            columns = {name: value for name, value in leaf.items() if name != "v"} | {"at": datetime.fromisoformat(leaf["at"])}
+            prev = row_hash(text)
+            AuditEntry.objects.bulk_create([AuditEntry(**columns, leaf=text, row_hash=prev)])
+        cursor.execute("UPDATE audit_head SET seq = %s, row_hash = %s", [len(leaves), prev])
 
 
 def test_the_whole_log_taken_away_is_found():

@@ -146,7 +146,7 @@ def test_an_append_outside_a_transaction_is_refused():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_rollback_leaves_no_gap():
+def test_81_a_rollback_leaves_no_gap():
     with transaction.atomic():
         pin()
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""What a thief with the database's password could do, and what the verifier says of it."""
+"""What a thief with the database's password could do, and what the verifier says of it. Numbers: docs/cases.md, “Erasure and audit”."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -102,14 +102,14 @@ def test_the_changes_below_cover_every_column():
 
 @pytest.mark.parametrize("row", [1, 2, 5])
 @pytest.mark.parametrize("column", CHANGES)
-def test_a_changed_column_is_found_and_named(column, row):
+def test_78_a_changed_column_is_found_and_named(column, row):
     tamper(f"UPDATE audit_entry SET {CHANGES[column]} WHERE seq = {row}")
 
     assert verify().exit_code == 20
     assert found() == {(Kind.ALTERED, row, column)}
 
 
-def test_a_changed_seq_is_found_and_named():
+def test_81_a_changed_seq_is_found_and_named():
     tamper("UPDATE audit_entry SET seq = 400 WHERE seq = 2")
 
     assert {(Kind.ALTERED, 400, "seq"), (Kind.ALTERED, 2, "seq")} <= found()
@@ -125,14 +125,14 @@ def test_a_changed_stream_is_found_and_named():
     assert verify().exit_code == 20
 
 
-def test_a_leaf_that_is_no_leaf_is_found():
+def test_78_a_leaf_that_is_no_leaf_is_found():
     for text in ("", "{", "[]", "7", '{"v":1}', "é\u202e", "[" * 100_000):
         tamper(f"UPDATE audit_entry SET leaf = '{text}' WHERE seq = 2")
 
         assert found() == {(Kind.ALTERED, 2, "leaf")}
 
 
-def test_leaf_and_columns_changed_together_are_found():
+def test_78_leaf_and_columns_changed_together_are_found():
     tamper("UPDATE audit_entry SET actor = 'person/9', leaf = replace(leaf, 'person/1', 'person/9') WHERE seq = 2")
 
     assert found() == {(Kind.ALTERED, 2, "row_hash")}
@@ -146,7 +146,7 @@ def rewrite(seq):
         run("UPDATE audit_entry SET actor = 'person/9', leaf = %s, row_hash = %s WHERE seq = %s", leaf, row_hash(leaf), seq)
 
 
-def test_a_row_rewritten_with_a_right_hash_breaks_the_link_to_the_next():
+def test_78_a_row_rewritten_with_a_right_hash_breaks_the_link_to_the_next():
     rewrite(2)
 
     assert found() == {(Kind.ALTERED, 3, "prev_hash")}
@@ -158,7 +158,7 @@ def test_a_last_row_rewritten_with_a_right_hash_is_not_what_the_head_names():
     assert found() == {(Kind.ALTERED, None, "head")}
 
 
-def test_a_row_missing_in_the_middle_is_found():
+def test_79_a_row_missing_in_the_middle_is_found():
     tamper("DELETE FROM audit_entry WHERE seq IN (2, 3)", "DELETE FROM audit_payload WHERE seq IN (2, 3)")
 
     assert found() == {(Kind.ALTERED, 2, "seq")}
@@ -212,11 +212,36 @@ def test_after_a_cut_the_log_goes_on_and_the_gap_stays():
     assert found() == {(Kind.ALTERED, 5, "seq")}
 
 
-def test_two_rows_in_each_others_place_are_found():
+def test_81_two_rows_in_each_others_place_are_found():
     tamper(*(f"UPDATE audit_entry SET seq = {new} WHERE seq = {old}" for old, new in ((2, 99), (3, 2), (99, 3))))
 
     assert {(Kind.ALTERED, 2, "seq"), (Kind.ALTERED, 3, "seq")} <= found()
     assert verify().exit_code == 20
+
+
+@pytest.mark.parametrize("page", [1, 2, 3, 500])
+@pytest.mark.parametrize("actor", ["person/1", "person/9"], ids=["the same row", "a forged one with a right hash"])
+def test_81_a_number_that_stands_twice_is_found_wherever_a_page_ends(monkeypatch, page, actor):
+    monkeypatch.setattr(raw, "PAGE", page)
+    twice(2, actor)
+
+    assert (Kind.ALTERED, 2, "seq") in found()
+    assert verify().exit_code == 20
+
+
+def twice(seq, actor):
+    """Put a second row of this number into the table, as somebody who owns it could who takes the key off."""
+    with lifted():
+        if connection.vendor == "sqlite":
+            run("CREATE TABLE keyless AS SELECT * FROM audit_entry")
+            run("DROP TABLE audit_entry")
+            run("ALTER TABLE keyless RENAME TO audit_entry")
+        else:
+            run("ALTER TABLE audit_entry DROP CONSTRAINT audit_entry_pkey")
+        leaf = canonical({**json.loads(AuditEntry.objects.get(seq=seq).leaf), "actor": actor})
+        same = "stream, seq, at, action, outcome, target, request_id, reason_code, counts, payload_digest, prev_hash"
+        added = f"SELECT {same}, %s, %s, %s FROM audit_entry WHERE seq = %s"
+        run(f"INSERT INTO audit_entry ({same}, actor, leaf, row_hash) {added}", actor, leaf, row_hash(leaf), seq)
 
 
 def test_a_row_behind_the_head_is_found():
@@ -233,7 +258,7 @@ def test_a_spoilt_head_is_found(sql):
 
 
 @pytest.mark.parametrize("change", ["body = '{}'", "salt = 'no hex'", "salt = ''", f"salt = '{OTHER}'", "body = ''"])
-def test_a_changed_payload_is_found(change):
+def test_78_a_changed_payload_is_found(change):
     tamper(f"UPDATE audit_payload SET {change} WHERE seq = 2")
 
     assert found() == {(Kind.ALTERED, 2, "payload")}
@@ -245,7 +270,7 @@ def test_payloads_that_changed_places_are_found():
     assert found() == {(Kind.ALTERED, 1, "payload"), (Kind.ALTERED, 2, "payload")}
 
 
-def test_a_missing_payload_is_a_finding_of_its_own():
+def test_82_a_missing_payload_is_a_finding_of_its_own():
     run("DELETE FROM audit_payload WHERE seq = 2")
 
     assert verify().exit_code == 22
@@ -360,7 +385,7 @@ def test_the_date_style_of_the_server_does_not_matter():
     assert verify().exit_code == 0
 
 
-def test_a_forged_row_at_the_end_is_found_when_the_head_was_forgotten():
+def test_79_a_forged_row_at_the_end_is_found_when_the_head_was_forgotten():
     last = AuditEntry.objects.get(seq=5)
     leaf = canonical({**json.loads(last.leaf), "seq": 6, "prev_hash": last.row_hash, "payload_digest": ""})
     with lifted():

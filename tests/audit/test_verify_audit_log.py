@@ -5,7 +5,7 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError, connection
 
-from memadmin.audit import log, verification
+from memadmin.audit import checkpoints, log, verification
 from memadmin.audit.actions import Action
 from tests.audit_protection import lifted
 
@@ -78,7 +78,7 @@ def test_an_empty_log_is_whole_and_says_that_it_is_empty(capsys):
         (22, ["DELETE FROM audit_payload WHERE seq = 2"], "PAYLOAD MISSING governance/2 payload: it is gone"),
     ],
 )
-def test_each_kind_of_harm_has_its_code_and_says_where(code, statements, line, capsys):
+def test_78_82_each_kind_of_harm_has_its_code_and_says_where(code, statements, line, capsys):
     with lifted():
         for sql in statements:
             run(sql)
@@ -90,7 +90,20 @@ def test_each_kind_of_harm_has_its_code_and_says_where(code, statements, line, c
     assert "NOT WHOLE" in text
 
 
-def test_a_missing_trigger_exits_23_and_is_named(capsys):
+@pytest.mark.parametrize("anchored", [False, True])
+def test_82_a_payload_that_was_redacted_is_called_so_and_the_log_is_whole(capsys, anchored):
+    log.redact_payload([("governance", 2)], actor="person/1", at=datetime(2026, 3, 2, tzinfo=UTC), reason_code="erasure")
+    if anchored:
+        checkpoints.write(actor="job/seal", now=datetime(2026, 3, 2, tzinfo=UTC))
+
+    code, text = verify(capsys)
+
+    assert code == 0
+    assert "Redacted: 1 payload, accounted for by entries of the log." in text
+    assert "PAYLOAD MISSING" not in text
+
+
+def test_85_a_missing_trigger_exits_23_and_is_named(capsys):
     name = "audit_entry_delete" if connection.vendor == "sqlite" else "audit_entry_rows"
     run(f"DROP TRIGGER {name}" if connection.vendor == "sqlite" else f"DROP TRIGGER {name} ON audit_entry")
 

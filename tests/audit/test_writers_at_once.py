@@ -56,7 +56,7 @@ def test_the_very_first_entries_written_at_once_make_one_chain():
     assert verification.verify(connection).findings == []
 
 
-def test_acts_that_are_rolled_back_between_others_leave_no_gap():
+def test_81_acts_that_are_rolled_back_between_others_leave_no_gap():
     def work(number):
         for turn in range(EACH):
             with transaction.atomic():

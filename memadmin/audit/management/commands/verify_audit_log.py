@@ -106,8 +106,6 @@ def _anchoring(report: Report) -> list[str]:
     lines += [
         f"Restored: {each['stream']} was put back to row {each['kept']} and lost the rows to {each['lost_to']}." for each in known.restored
     ]
-    if report.redacted:
-        lines.append(f"Redacted: {report.redacted:,} payloads, each accounted for.")
     return lines
 
 
@@ -121,6 +119,8 @@ def _as_lines(report: Report) -> list[str]:
     if unsaid:
         lines.append(f"... and {unsaid:,} more")
     lines.append("Protection: some triggers are missing or changed." if report.found[Kind.PROTECTION_MISSING] else "Protection: in place.")
+    if report.redacted:
+        lines.append(f"Redacted: {report.redacted:,} payload{'' if report.redacted == 1 else 's'}, accounted for by entries of the log.")
     lines += _anchoring(report)
     lines.append(
         f"The log is {_result(report)}." if not report.exit_code else f"NOT WHOLE: {_result(report)}, {report.found.total():,} findings."
