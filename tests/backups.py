@@ -23,6 +23,11 @@ class Backup:
         else:
             _run("pg_dump", "--format=custom", "--file", str(folder / "dump"))
 
+    @property
+    def journal(self) -> bytes | None:
+        """What lies in the copied write-ahead log of SQLite: rows that the copied file itself may not have."""
+        return Path(f"{self.folder / 'copy.sqlite3'}-wal").read_bytes() if connection.vendor == "sqlite" else None
+
     def put_back(self) -> None:
         """Let the database be what it was, as an operator would: with everything stopped."""
         connection.close()

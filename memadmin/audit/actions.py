@@ -40,8 +40,8 @@ class Action(models.TextChoices):
         "item.corrected",
         "What was wrong in a session or memory was corrected, and taken out of its history and of what was made from it",
     )
-    ITEM_DELETED = "item.deleted", "A session or memory was deleted by hand or by an agent"
-    ITEMS_DELETED = "items.deleted", "Sessions or memories were deleted by a query"
+    ITEM_DELETED = "item.deleted", "A session or memory was deleted by hand or by an agent, which is no erasure"
+    ITEMS_DELETED = "items.deleted", "Sessions or memories were deleted by a query, which is no erasure"
 
     MEMORY_PINNED = "memory.pinned", "A long-term memory was pinned: no run evicts it"
     MEMORY_INFERRED = "memory.inferred", "A model added, updated or deleted long-term memories from what was said"

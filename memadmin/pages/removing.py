@@ -22,7 +22,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, leave_to, notice, problem, wants_part
 from memadmin.pages.wording import working_memories
 from memadmin.store import deleting
-from memadmin.store.models import LongTermMemory, Session, WorkingMemory
+from memadmin.store.models import ItemType, LongTermMemory, Session, WorkingMemory
 from memadmin.store.text import clean
 
 LONGEST_REASON = 1_000
@@ -99,6 +99,7 @@ def _session(request: PersonRequest, uid: UUID) -> Doomed:
         "consequence": "This session is deleted for good. There is no copy in the archive; memories made from it and history stay.",
         "working": WorkingMemory.objects.of_session(session).count(),
         "messages": sums["messages"] or 0,
+        "erasing": _erasing(ItemType.SESSION, session),
         "cancel": reverse("pages:session-detail", args=[session.uid]),
         "action": reverse("pages:session-delete", args=[session.uid]),
     }
@@ -120,11 +121,16 @@ def _memory(request: PersonRequest, uid: UUID) -> Doomed:
         "named": "",
         "consequence": "This memory is deleted for good. There is no copy in the archive; its history stays.",
         "working": 0,
+        "erasing": _erasing(ItemType.LONG_TERM, memory),
         "cancel": reverse("pages:memory-detail", args=[memory.uid]),
         "action": reverse("pages:memory-delete", args=[memory.uid]),
     }
     back = reverse("pages:user-memories", args=[memory.subject.uid])
     return Doomed(memory, about, act, reverse("pages:memory-deletion", args=[memory.uid]), back)
+
+
+def _erasing(item_type: ItemType, item: Session | LongTermMemory) -> str:
+    return f"{reverse('pages:erasure-new')}?item={item_type.value}/{item.uid}"
 
 
 def _answered(request: PersonRequest, doomed: Doomed) -> HttpResponse:

@@ -219,31 +219,6 @@ def test_81_two_rows_in_each_others_place_are_found():
     assert verify().exit_code == 20
 
 
-@pytest.mark.parametrize("page", [1, 2, 3, 500])
-@pytest.mark.parametrize("actor", ["person/1", "person/9"], ids=["the same row", "a forged one with a right hash"])
-def test_81_a_number_that_stands_twice_is_found_wherever_a_page_ends(monkeypatch, page, actor):
-    monkeypatch.setattr(raw, "PAGE", page)
-    twice(2, actor)
-
-    assert (Kind.ALTERED, 2, "seq") in found()
-    assert verify().exit_code == 20
-
-
-def twice(seq, actor):
-    """Put a second row of this number into the table, as somebody who owns it could who takes the key off."""
-    with lifted():
-        if connection.vendor == "sqlite":
-            run("CREATE TABLE keyless AS SELECT * FROM audit_entry")
-            run("DROP TABLE audit_entry")
-            run("ALTER TABLE keyless RENAME TO audit_entry")
-        else:
-            run("ALTER TABLE audit_entry DROP CONSTRAINT audit_entry_pkey")
-        leaf = canonical({**json.loads(AuditEntry.objects.get(seq=seq).leaf), "actor": actor})
-        same = "stream, seq, at, action, outcome, target, request_id, reason_code, counts, payload_digest, prev_hash"
-        added = f"SELECT {same}, %s, %s, %s FROM audit_entry WHERE seq = %s"
-        run(f"INSERT INTO audit_entry ({same}, actor, leaf, row_hash) {added}", actor, leaf, row_hash(leaf), seq)
-
-
 def test_a_row_behind_the_head_is_found():
     tamper(f"UPDATE audit_head SET seq = 4, row_hash = '{AuditEntry.objects.get(seq=4).row_hash}'")
 

@@ -2,6 +2,7 @@
 
 import html
 import re
+from urllib.parse import unquote
 from uuid import UUID
 
 import pytest
@@ -24,6 +25,7 @@ WHO = "ann.canary-6b2f@example.org"
 FIELDS = ("q", "user", "reason", "words", "note", "value", "target", "actor", "login", "user_id", "text", "number", "after")
 # Not "name": titles do say what a container is called.
 PUBLIC = {"logout", "login"}
+_ADDRESS = re.compile(r"""\s(?:href|src|action|formaction|hx-(?:get|post|push-url|replace-url))="([^"]*)\"""")
 _TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 WORDS = {
     "key": "preview_keep_days",
@@ -83,6 +85,26 @@ def test_89_no_page_tells_another_site_where_one_was(paths):
     policies = {browser.get(path).headers.get("Referrer-Policy") for path, _ in paths[:40] if not path.startswith(("/_", "/api/"))}
 
     assert policies == {"same-origin"}
+
+
+def test_89_no_page_leads_to_an_address_that_has_the_id_in_it(paths):
+    browser = a_browser_of(*Role, login="eve")
+    pages = [path for path, _ in paths if not path.startswith(("/_", "/api/"))]
+    read, led = 0, set()
+
+    for path in pages:
+        answer = browser.get(path.replace(WHO, "mine"))
+        if not answer.streaming:
+            content = answer.content.decode("utf8", "replace")
+            read += WHO in html.unescape(content)
+            led |= {(path, found) for found in _ADDRESS.findall(content) if _has_the_id(found)}
+
+    assert read > 10  # pages that show the id as text
+    assert led == set()
+
+
+def _has_the_id(address):
+    return WHO in unquote(html.unescape(address))
 
 
 def _shown_outside(answer):

@@ -89,6 +89,7 @@ def run_command(capsys, *words):
 
 def test_66_67_nobody_is_served_until_everything_is_erased_again(backup, client):
     before = neighbour()
+    assert backup.journal is None or CANARY.encode() in backup.journal
     request = erase(opened(CANARY))
     assert (guard.look().is_open, all_bytes().count(CANARY.encode())) == (True, 0)
     lost = AuditEntry.objects.filter(stream="governance").order_by("-seq").first()

@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from memadmin.access.actors import actor_of
 from memadmin.access.roles import Role
+from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry
 from memadmin.erasure import approving, deadlines, workflow
 from memadmin.erasure.certificates.issuing import file_of
@@ -20,13 +21,14 @@ from memadmin.erasure.intake import today
 from memadmin.erasure.models import ErasureRequest, Status
 from memadmin.erasure.moves import WrongState
 from memadmin.jobs.models import Job
-from memadmin.store import deleting
 from memadmin.store.models import ItemType, LongTermMemory
+from tests.addresses import addresses
 from tests.erasure.executing import execute
 from tests.erasure.workflow import approved, officer, opened
-from tests.factories import ACTOR, NOON, a_memory, days, make_container, make_memory, store
+from tests.factories import NOON, a_memory, days, make_container, make_memory, make_session, store
 from tests.people import a_browser_of
 
+TYPES = {"memory": ItemType.LONG_TERM, "session": ItemType.SESSION}
 MARKUP = '<script>alert("x")</script>'
 
 
@@ -134,13 +136,27 @@ def test_63_a_clock_a_year_ahead_ends_approvals_for_good_and_the_log_keeps_its_o
 
 
 @pytest.mark.django_db
-def test_65_deleting_by_hand_is_no_erasure_and_there_is_no_admin_that_deletes_in_bulk(client: Client):
-    memory = make_memory(make_container())
+@pytest.mark.parametrize("kind", ["memory", "session"])
+def test_65_deleting_by_hand_is_no_erasure_and_says_so(kind: str):
+    item = make_memory(make_container()) if kind == "memory" else make_session(make_container())
+    browser = a_browser_of(Role.SUPPORT, Role.COMPLIANCE, login="sue")
 
-    deleting.delete_item(ItemType.LONG_TERM, memory, actor=ACTOR, now=NOON)
+    asked = browser.get(reverse(f"pages:{kind}-deletion", args=[item.uid])).content.decode()
+    browser.post(reverse(f"pages:{kind}-delete", args=[item.uid]), {"sure": "yes"})
 
-    assert AuditEntry.objects.filter(action="item.deleted").exists()
+    assert "Deleting is not erasing" in asked
+    assert f"{reverse('pages:erasure-new')}?item={ItemType(TYPES[kind])}/{item.uid}" in asked
+    assert "no erasure" in Action(AuditEntry.objects.get(action__startswith="item").action).label
+    assert not type(item).objects.exists()
     assert not AuditEntry.objects.filter(action__startswith="erasure.").exists()
     assert not ErasureRequest.objects.exists()
+
+
+@pytest.mark.django_db
+def test_65_there_is_no_admin_and_no_page_that_deletes_more_than_one(client: Client):
+    deleting = {path: name for path, name, _ in addresses() if "delet" in path and not path.startswith(("/_", "/api/"))}
+
+    assert deleting
+    assert [path for path in deleting if "<uuid:uid>" not in path] == []
     assert not apps.is_installed("django.contrib.admin")
     assert client.get("/admin/").status_code == 404
