@@ -1,4 +1,4 @@
-"""Each numbered row that the retention engine has to meet stands in the name, or the parameters, of a test that tries it."""
+"""Each numbered row that retention, erasure and the log have to meet stands in the name, or the parameters, of a test that tries it."""
 
 import ast
 import re
@@ -20,7 +20,13 @@ G1 G2 G3 G4 G6 G7 G8 G9 G11 G12 G13 G14 G16 G17 G18 G19 G21 G22 G23 G24 G26 G27 
 H2 H3 H4 H5 H7 H8 H9 H10 H12 H13 H14 H15
 I1 I2 I3 I4 I6 I7 I8 I9 I11 I12 I13 I14 I16 I17 I18
 """
+# The list of attacks and faults of erasure and the log: its numbers have no letter.
+ATTACKS = """
+1 2 3 6 7 9 10 11 13 14 15 17 18 19 23 25 26 27 29 30 31 33 34 35 37 38 39 41 42 43 46 47 49 50 51 53 54 55 57 58 59 61 62 63
+65 66 67 69 70 71 73 74 75 77 78 79 81 82 83 85 86 87 89 90 91 93 94 95 97 98
+"""
 NUMBER = re.compile(r"(?<![a-z0-9])[a-z][0-9]{1,2}(?![a-z0-9])")
+ATTACK = re.compile(r"test_((?:[a-z]?[0-9]{1,2}_)+)")
 
 
 def tried() -> dict[str, set[str]]:
@@ -48,3 +54,10 @@ def test_each_numbered_row_of_retention_is_tried_by_its_number(numbers, elsewher
     files = {number: {name for name in names if not name.startswith(elsewhere)} for number, names in tried().items()}
 
     assert [number for number in numbers.split() if not files.get(number)] == []
+
+
+def test_each_attack_on_erasure_and_the_log_is_tried_by_its_number():
+    names = [function.name for path in sources.test_files() for function in sources.functions(sources.tree_of(path))]
+    found = {number for name in names for begin in ATTACK.findall(name) for number in begin.split("_")}
+
+    assert [number for number in ATTACKS.split() if number not in found] == []

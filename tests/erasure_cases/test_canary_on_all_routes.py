@@ -8,6 +8,7 @@ from uuid import UUID
 import pytest
 from django.apps import apps
 from django.core.cache import cache
+from django_q.models import OrmQ
 
 from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry, AuditPending
@@ -122,7 +123,9 @@ def _kept():
     found += [f"job {job.kind}" for job in Job.objects.all() if WHO in f"{job.target} {job.cursor} {job.error_code}"]
     found += ["cache" for key in getattr(cache, "_cache", {}) if WHO in str(key)]
     for model in apps.get_app_config("django_q").get_models():
-        found += [model.__name__ for row in model.objects.all() if WHO in str(vars(row))]
+        # an entry of the queue is packed: its task is what it says
+        found += [model.__name__ for row in model.objects.all() if WHO in f"{vars(row)} {getattr(row, 'task', '')}"]
+    assert OrmQ.objects.exists()  # something was queued at all
     return found
 
 
