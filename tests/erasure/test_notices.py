@@ -1,5 +1,6 @@
 import json
 import logging
+import socket
 from datetime import timedelta
 
 import pytest
@@ -13,6 +14,7 @@ from memadmin.erasure.recipients import BadRecipient, RecipientSpec
 from memadmin.erasure.tasks import NOTICES, start_notices
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
+from memadmin.outbound import posting
 from memadmin.outbound.posting import WAITS, signature
 from tests.erasure.papers import a_request
 from tests.factories import ACTOR, NOON, days, make_container, make_memory
@@ -119,6 +121,17 @@ def test_95_one_that_does_not_answer_keeps_no_other_waiting(request_, receiver):
 
     assert RecipientNotice.objects.get(recipient=told_one).state == NoticeState.SENT
     assert RecipientNotice.objects.exclude(recipient=told_one).get().error_code == "ConnectError"
+
+
+def test_95_one_that_never_answers_is_given_up_for_now_tried_again_and_named_in_no_log(request_, settings, monkeypatch, caplog):
+    settings.WEBHOOKS_TO_PRIVATE_NETWORKS = True
+    monkeypatch.setattr(posting, "TIMEOUT", 0.05)
+    with socket.create_server(("127.0.0.1", 0)) as silent, caplog.at_level(logging.DEBUG):
+        notice, _ = told(request_, f"http://127.0.0.1:{silent.getsockname()[1]}/hook")
+
+    assert (notice.state, notice.attempts, notice.error_code) == (NoticeState.PENDING, 1, "ReadTimeout")
+    assert notice.due_at == NOON + WAITS[0]
+    assert CANARY not in caplog.text
 
 
 def test_after_the_last_attempt_a_person_decides_and_says_why(request_, receiver):  # noqa: F811

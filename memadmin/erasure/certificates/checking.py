@@ -12,6 +12,7 @@ from memadmin.erasure.certificates.receipts import is_about
 
 SCHEMA = "memadmin.erasure.certificate.v1"
 LARGEST = 16 * 1024 * 1024  # bytes of a file
+SIGNATURE = ("key_id", "public_key", "value")
 
 
 class NotACertificate(Exception):
@@ -36,7 +37,7 @@ def check(content: bytes, *, public_key: str | None = None, revoked: frozenset[s
     document = _document(text)
     key = (public_key or signed["public_key"]).strip().lower()
     found = canonical.digest(text) if text.isascii() else ""
-    faults = [*_text_faults(document, text), *_signature_faults(text, signed, key)]
+    faults = [*_text_faults(document, text), *_form_faults(stored), *_signature_faults(text, signed, key)]
     if stored.get("digest") != found:
         faults.append("The digest beside the certificate is not that of its text.")
     warnings = [] if public_key else ["The key came with the file: compare its name with the one that the issuer publishes."]
@@ -54,14 +55,22 @@ def _read(content: bytes) -> dict[str, Any]:
     if len(content) > LARGEST:
         raise NotACertificate(f"The file has {len(content)} bytes; a certificate has at most {LARGEST}.")
     try:
-        stored = json.loads(content)
+        stored = json.loads(content, object_pairs_hook=_each_name_once)
     except (ValueError, RecursionError) as problem:
-        raise NotACertificate("The file is not JSON.") from problem
+        raise NotACertificate("The file is not JSON that names each thing once.") from problem
     if not isinstance(stored, dict) or not isinstance(stored.get("certificate"), str) or not isinstance(stored.get("signature"), dict):
         raise NotACertificate("The file holds no certificate and signature.")
-    if not all(isinstance(stored["signature"].get(name), str) for name in ("public_key", "value", "key_id")):
+    if not all(isinstance(stored["signature"].get(name), str) for name in SIGNATURE):
         raise NotACertificate("The file's signature is not complete.")
     return stored
+
+
+def _each_name_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of a name given twice one reader shows the first value, and another one verifies the last. Raises ValueError."""
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name twice")
+    return found
 
 
 def _document(text: str) -> dict[str, Any]:
@@ -79,6 +88,14 @@ def _text_faults(document: dict[str, Any], text: str) -> list[str]:
         return [] if canonical.written(document) == text else ["The text is not in its canonical form: it was changed."]
     except (canonical.NotCanonical, ValueError, RecursionError) as problem:
         return [f"The text is not in its canonical form: {problem}."]
+
+
+def _form_faults(stored: dict[str, Any]) -> list[str]:
+    """What stands beside the text is not signed, so there is nothing else there, and it is written in one way."""
+    names, signed = {"certificate", "digest", "signature"}, stored["signature"]
+    if set(stored) == names and set(signed) == set(SIGNATURE) and all(signed[name] == signed[name].strip().lower() for name in SIGNATURE):
+        return []
+    return ["What stands around the certificate is not in its form: it was changed."]
 
 
 def _signature_faults(text: str, signed: dict[str, Any], public_key: str) -> list[str]:

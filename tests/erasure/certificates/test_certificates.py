@@ -1,4 +1,5 @@
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -20,6 +21,7 @@ from memadmin.erasure.verification import looking
 from memadmin.store import locations
 from memadmin.store.locations import Act
 from tests import sources
+from tests.erasure.certificates.pdfs import words_on_pages
 from tests.erasure.papers import a_manifest, a_request
 from tests.factories import ACTOR, NOON, days, make_container
 
@@ -153,12 +155,43 @@ def test_91_any_changed_byte_of_the_text_or_signature_is_noticed(certificate):
         letter = "0" if stored["certificate"][place] != "0" else "1"
         text = stored["certificate"][:place] + letter + stored["certificate"][place + 1 :]
         changed = json.dumps(stored | {"certificate": text, "digest": canonical.digest(text)}).encode()
-        try:
-            assert check(changed).faults, place
-        except NotACertificate:
-            continue
+        assert is_refused(changed), place
     other = stored["signature"] | {"value": "00" * 64}
     assert check(json.dumps(stored | {"signature": other}).encode()).faults
+
+
+@pytest.mark.parametrize("other", [b"0", b"A", b'"'])
+def test_91_any_changed_byte_of_the_file_is_noticed(certificate, other):
+    whole = file_of(certificate)
+    text, places = whole.index(b'"certificate"'), range(len(whole))
+    around = [place for place in places if not text + 20 < place < whole.index(b'\n "digest"')]  # the text: each 101st
+
+    for place in [*around, *places[::101]]:
+        one = other if whole[place : place + 1] != other else b"B"
+        assert is_refused(whole[:place] + one + whole[place + 1 :]), place
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        lambda whole: whole.replace(b'{\n "certificate"', b'{"certificate": "{}",\n "certificate"', 1),
+        lambda whole: whole.replace(b'"digest": "', b'"note": "valid for ever", "digest": "', 1),
+        lambda whole: re.sub(rb'("public_key": ")(\w+)', lambda found: found[1] + found[2].upper(), whole),
+    ],
+    ids=["a second text", "a note", "capitals"],
+)
+def test_91_nothing_is_added_around_what_is_signed(certificate, changed):
+    whole = file_of(certificate)
+
+    assert changed(whole) != whole
+    assert is_refused(changed(whole))
+
+
+def is_refused(content):
+    try:
+        return bool(check(content).faults)
+    except NotACertificate:
+        return True
 
 
 def test_91_an_old_key_still_verifies_after_a_rotation(certificate, request_):
@@ -222,10 +255,13 @@ def test_97_what_is_kept_stands_in_the_title_with_its_reason(request_):
     assert any(part.rows and part.rows[0][0] == "legal_duty" for part in parts_of(document))
 
 
-def test_98_pdf_and_file_show_the_same_digest(certificate):
+def test_98_pdf_and_file_show_the_same_digest_and_key(certificate):
     pdf = pdf_of(json.loads(certificate.document), digest=certificate.digest, key_id=certificate.key_id)
 
-    assert pdf.startswith(b"%PDF")
+    checked = check(file_of(certificate))
+    pages = words_on_pages(pdf)
+    assert len(pages) > 1
+    assert all(checked.digest in page and checked.key_id in page for page in pages)
     assert pdf == pdf_of(json.loads(certificate.document), digest=certificate.digest, key_id=certificate.key_id)
 
 

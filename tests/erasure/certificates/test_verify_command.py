@@ -62,6 +62,21 @@ def test_a_receipt_is_checked_for_a_user(file):
     assert verify(file, "--receipt", RECEIPT, "--user", "ros")[1] == 1
 
 
+def test_91_a_key_that_the_issuer_has_revoked_is_a_warning(file):
+    key_id = json.loads(file.read_text())["signature"]["key_id"]
+
+    said, code = verify(file, "--revoked", "0" * 32, "--revoked", key_id.upper())
+
+    assert "revoked this key" in said
+    assert code == 0
+    assert "revoked this key" not in verify(file, "--revoked", "0" * 32)[0]
+
+
+def test_91_a_mistyped_name_of_a_key_is_refused(file):
+    with pytest.raises(CommandError, match="32 hexadecimal digits"):
+        verify(file, "--revoked", "all")
+
+
 def test_it_prints_one_json_object(file):
     said, _ = verify(file, "--json")
 

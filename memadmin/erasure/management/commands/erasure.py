@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ from django.core.management.base import BaseCommand, CommandError
 from memadmin.erasure import shell, terminal
 from memadmin.erasure.certificates.checking import LARGEST, Checked, NotACertificate, check, is_for
 from memadmin.erasure.drills import reporting
+
+_KEY = re.compile("[0-9a-f]{32}")
 
 
 class Command(BaseCommand):
@@ -26,6 +29,7 @@ class Command(BaseCommand):
         verify = verbs.add_parser("verify", help="check the file of a certificate; needs neither database nor network")
         verify.add_argument("file", type=Path)
         verify.add_argument("--pubkey", help="the issuer's public key, 64 hexadecimal digits, from somewhere else than the file")
+        verify.add_argument("--revoked", action="append", default=[], metavar="KEY", help="the name of a key that the issuer has revoked")
         verify.add_argument("--receipt", help="the person's receipt: is the certificate about --user?")
         verify.add_argument("--user", help="the id by which the agent knew the person")
         verify.add_argument("--json", action="store_true", help="print one JSON object")
@@ -61,13 +65,21 @@ class Command(BaseCommand):
         if bool(options["receipt"]) != (options["user"] is not None):
             raise CommandError("Give --receipt and --user together: one says nothing without the other.")
         try:
-            checked = check(_content(options["file"]), public_key=options["pubkey"])
+            checked = check(_content(options["file"]), public_key=options["pubkey"], revoked=_names(options["revoked"]))
         except (OSError, NotACertificate) as problem:
             raise CommandError(f"{options['file']}: {problem}") from problem
         about = is_for(checked, receipt=options["receipt"], user_id=options["user"]) if options["receipt"] else None
         self.stdout.write(json.dumps(_as_json(checked, about)) if options["json"] else "\n".join(_as_lines(checked, about)))
         if checked.faults or about is False:
             raise SystemExit(1)
+
+
+def _names(given: list[str]) -> frozenset[str]:
+    """Return the names of keys as certificates write them. Raises CommandError: one mistyped would warn of nothing."""
+    names = frozenset(each.strip().lower() for each in given)
+    if wrong := sorted(each for each in names if not _KEY.fullmatch(each)):
+        raise CommandError(f"{wrong[0]!r} is no name of a key: it has 32 hexadecimal digits, and stands on the certificate.")
+    return names
 
 
 def _content(path: Path) -> bytes:
