@@ -38,6 +38,12 @@ def reaching(goals: Iterable[str], modules: dict[str, ast.Module], *, past: Iter
     return found
 
 
+def parts(modules: dict[str, ast.Module]) -> Iterator[tuple[str, ast.AST, dict[str, str]]]:
+    """Yield the dotted name and node of each function, class, method and table of functions, with what its names stand for."""
+    for module, tree in modules.items():
+        yield from _defined(module, tree)
+
+
 def verbs(modules: dict[str, ast.Module]) -> Iterator[str]:
     """Yield the public functions that are told who acts."""
     for module, tree in modules.items():

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from datetime import date, datetime, timedelta
 
+from django.db import transaction
+
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.erasure.intake import target_of, today
@@ -20,6 +22,7 @@ SOON = timedelta(days=7)
 AT_ONCE = 100
 
 
+@transaction.atomic
 def step(job: JobView, *, now: datetime) -> Step:
     """Some requests, in the order of their making."""
     day, after = today(now), job.cursor or 0

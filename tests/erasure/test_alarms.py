@@ -41,6 +41,14 @@ def test_an_alarm_comes_a_week_before_the_date_and_each_day_after_it(container):
     assert sounded(NOON + days(33))[1:] == [(request.target, "late", {"days_left": 0, "days_late": 2})]
 
 
+@pytest.mark.django_db(transaction=True)
+def test_19_an_alarm_sounds_in_a_job_that_is_in_no_other_transaction():
+    store(make_container(), a_memory())
+    request = opened()
+
+    assert sounded(NOON + days(24)) == [(request.target, "due_soon", {"days_left": 7, "days_late": 0})]
+
+
 def test_neither_what_has_ended_nor_what_stands_sounds_one(container):
     actor = actor_of(officer())
     ended, standing = opened(), opened(identity=None)
