@@ -102,6 +102,7 @@ class Action(models.TextChoices):
     RUN_LIST_DROPPED = "run.list_dropped", "The list of victims of a run that ended long ago was dropped; its numbers stay"
     USER_RESTORE_ASKED = "user.restore_asked", "Somebody asked to have what the archive has of a user put back; a worker does it"
     USER_RESTORED = "user.restored", "What the archive had of a user was put back"
+    ARCHIVE_EXPIRED = "archive.expired", "Copies of evicted items went from the archive for good, after their last day"
     ITEM_RESTORED = "item.restored", "One evicted item was put back from the archive"
 
     ERASURE_RECEIPT_GIVEN = "erasure.receipt_given", "A receipt was given out, by which a person can show that a certificate is about them"

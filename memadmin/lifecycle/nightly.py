@@ -7,13 +7,18 @@ previews that nobody started, and the lists of victims of runs that ended long a
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime, timedelta
 from typing import Any
+from uuid import UUID
 
+from django.db import transaction
 from django.db.models import Q
 
+from memadmin.audit import log
+from memadmin.audit.actions import Action
 from memadmin.jobs.models import Job
 from memadmin.jobs.parts import do_part
 from memadmin.lifecycle import approval, dropping, housekeeping, planning, runs
@@ -185,7 +190,18 @@ def _prune_archive(*, now: datetime) -> bool:
     if not may_evict():
         return True
     over = Archived.objects.filter(expires_at__lt=now, held=False).order_by("expires_at", "id")  # held ones would hide what is behind them
-    return not removal.remove_archived(list(over.values_list("id", flat=True)[:COPIES_AT_ONCE]))
+    by_container: defaultdict[UUID, list[int]] = defaultdict(list)
+    for key, container in over.values_list("id", "container__uid")[:COPIES_AT_ONCE]:
+        by_container[container].append(key)
+    return not sum([_remove_copies(container, keys, now=now) for container, keys in by_container.items()])
+
+
+@transaction.atomic
+def _remove_copies(container: UUID, keys: list[int], *, now: datetime) -> int:
+    gone = removal.remove_archived(keys)
+    if gone:
+        log.note(Action.ARCHIVE_EXPIRED, actor=ACTOR, target=f"containers/{container}", at=now, counts={"copies": gone})
+    return gone
 
 
 def _prune_previews(*, now: datetime) -> bool:

@@ -1,6 +1,7 @@
 import pytest
 
 from memadmin.audit import log
+from memadmin.audit.models import AuditEntry
 from memadmin.jobs import queue, registry
 from memadmin.jobs.models import JobState
 from memadmin.jobs.runner import run_inline
@@ -156,9 +157,12 @@ def test_copies_go_for_good_after_their_last_day():
     a_night(now=NOON + days(10))
     assert Archived.objects.count() == 2
     a_night(now=NOON + days(10.01))
+    log.seal(actor="job/seal", now=NOON + days(11))
 
     assert Archived.objects.count() == 0
     assert_store_agrees()
+    entry = AuditEntry.objects.get(action="archive.expired")
+    assert (entry.actor, entry.target, entry.counts) == ("job/nightly", f"containers/{container.uid}", {"copies": 2})
 
 
 def test_held_copies_that_would_have_expired_do_not_keep_the_others(monkeypatch):
