@@ -88,7 +88,7 @@ def test_a_filter_that_makes_no_sense_breaks_nothing(bad):
     assert auditor().get(reverse(URL), bad).status_code == 200
 
 
-def test_80_the_newest_entries_cost_the_same_number_of_queries_however_many_there_are(monkeypatch):
+def test_f80_the_newest_entries_cost_the_same_number_of_queries_however_many_there_are(monkeypatch):
     browser = auditor()
     act()
     with CaptureQueriesContext(
@@ -107,7 +107,7 @@ def test_80_the_newest_entries_cost_the_same_number_of_queries_however_many_ther
     assert len(page.context["rows"]) == 50
 
 
-def test_80_a_filter_that_finds_very_many_says_more_than(monkeypatch):
+def test_f80_a_filter_that_finds_very_many_says_more_than(monkeypatch):
     monkeypatch.setattr(auditing, "COUNTED_TO", 52)
     browser = auditor()
     for _ in range(54):
@@ -129,7 +129,7 @@ def test_the_page_says_that_the_end_of_the_log_holds_together_and_what_is_not_an
     assert "1 entry since then" in page
 
 
-def test_89_the_page_says_which_of_the_newest_entries_was_changed():
+def test_f89_the_page_says_which_of_the_newest_entries_was_changed():
     browser = auditor()
     entry = act()
     with lifted(), connection.cursor() as cursor:
@@ -177,7 +177,7 @@ def test_an_export_that_was_changed_does_not_prove_itself(spoil):
     assert exporting.check(spoil(lines))[0] != []
 
 
-def test_88_the_log_and_its_export_are_for_those_with_the_right_and_export_is_a_post():
+def test_f88_the_log_and_its_export_are_for_those_with_the_right_and_export_is_a_post():
     assert support().get(reverse(URL)).status_code == 403
     assert a_browser_of(Role.POLICY_EDITOR, login="pia").post(reverse("pages:audit-export")).status_code == 403
     assert auditor().get(reverse("pages:audit-export")).status_code == 405
@@ -260,7 +260,7 @@ def test_what_has_waited_too_long_is_told(time_machine):
     assert "waited to be sealed for more than 15 minutes" in page
 
 
-def test_88_an_auditor_can_have_it_verified_and_nobody_else_and_only_by_post():
+def test_f88_an_auditor_can_have_it_verified_and_nobody_else_and_only_by_post():
     assert support().post(reverse("pages:audit-verify")).status_code == 403
     assert auditor().get(reverse("pages:audit-verify")).status_code == 405
     assert not Job.objects.exists()
@@ -269,7 +269,7 @@ def test_88_an_auditor_can_have_it_verified_and_nobody_else_and_only_by_post():
 @pytest.mark.parametrize(
     "query", ["", "actor=job/nightly", "target=runs/1", "action=run.finished", "outcome=refused", "request_id=r", "since=2026-03-01"]
 )
-def test_80_every_filter_reads_the_newest_of_very_many_along_an_index(query):
+def test_f80_every_filter_reads_the_newest_of_very_many_along_an_index(query):
     given = dict(parse_qsl(query))
     form = auditing.AuditFilter(given)
     assert form.is_valid()

@@ -147,7 +147,7 @@ def test_the_list_is_narrowed_by_what_stands_and_the_part_is_a_part():
     assert gone.content.lstrip().startswith(b'<div id="table"')
 
 
-def test_88_only_compliance_places_holds_auditors_see_them_and_support_sees_the_mark():
+def test_f88_only_compliance_places_holds_auditors_see_them_and_support_sees_the_mark():
     container = make_container()
     session = make_session(container)
     urls = [reverse("pages:hold-place", args=["sessions", session.uid])]

@@ -104,7 +104,7 @@ def test_f82_the_page_of_a_new_person_under_an_erased_id_says_that_there_is_a_to
     assert "new here" in page
 
 
-def test_88_lifting_and_releasing_are_closed_to_others_and_texts_to_those_who_may_not_read():
+def test_f88_lifting_and_releasing_are_closed_to_others_and_texts_to_those_who_may_not_read():
     container = make_container()
     returned = set_aside(container, "canary-4711")
     placed = Suppression.objects.get()

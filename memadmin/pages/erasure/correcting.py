@@ -14,12 +14,14 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of
+from memadmin.access.rights import Right
 from memadmin.erasure import correction_checks, rectifying
 from memadmin.erasure.models import ErasureRequest, Kind, WrongLeft
 from memadmin.erasure.moves import Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.shown_items import around
+from memadmin.pages.errors import not_allowed
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.htmx import problem as say_problem
 from memadmin.pages.lists import in_order, paging, slice_of
@@ -54,8 +56,10 @@ def erasure_correct(request: PersonRequest, uid: UUID) -> HttpResponse:
 
 
 @require_safe
-@may("memory.read_text")
+@may("erasure.review")
 def erasure_correct_item(request: PersonRequest, uid: UUID, kind: str, item: UUID) -> HttpResponse:
+    if not request.user.may("memory.read_text"):
+        return not_allowed(request, Right.MEMORY_READ_TEXT)
     found = _rectifying(request, uid)
     return _form(request, found, kind, _item(found, kind, item))
 
