@@ -38,7 +38,11 @@ from memadmin.store.querysets import ContainerQuerySet, SubjectQuerySet
 from memadmin.transfer import own
 from memadmin.transfer.files import json_lines
 
-NOT_INCLUDED = ["audit log", "runs", "settings", "people", "provenance of removed memories", "holds", "row revisions", "time of storing"]
+NOT_INCLUDED = [
+    *("audit log", "runs", "settings", "people", "provenance of removed memories", "holds", "row revisions", "time of storing"),
+    *("recalls", "feedback", "vectors", "suppressions", "what was set aside", "requests of people and their papers", "API tokens"),
+    *("webhooks", "jobs and schedules", "idempotency keys"),
+]
 SUBJECTS_AT_A_TIME = 200
 ROWS_AT_A_TIME = 200
 
