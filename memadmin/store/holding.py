@@ -183,7 +183,8 @@ def standing_on(item: Session | LongTermMemory | Subject) -> list[Hold]:
 
 def must_stay(model: type[models.Model]) -> Q:
     """Return the condition that a hold (not a restriction) binds a row: what an erasure withholds."""
-    named = Q(target_uid=OuterRef(NAMED_BY[model])) | Q(target_uid=OuterRef("subject__uid"))
+    # By the user's key and not by their uid: a row whose user has gone from the database has to be found, and a join would leave it out.
+    named = Q(target_uid=OuterRef(NAMED_BY[model])) | Q(scope=HoldScope.SUBJECT, subject_id=OuterRef("subject_id"))
     everybody = Q(scope=HoldScope.CONTAINER, container_id=OuterRef("container_id"))
     binding = Hold.objects.filter(named | everybody, kind=HoldKind.HOLD, released_at__isnull=True)
     return Q(held=True) & Q(Exists(binding))  # the copy first: few rows are held, and only of these it has to be asked why

@@ -157,3 +157,26 @@ def test_payloads_are_never_printed(capsys):
 
     for arguments in ([], ["--json"]):
         assert "canary" not in verify(capsys, *arguments)[1]
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        (["UPDATE audit_entry SET counts = '{}' WHERE seq = 3"], "ALTERED governance/3 counts"),
+        (
+            ["DELETE FROM audit_payload WHERE seq = 2", "DELETE FROM audit_entry WHERE seq = 2"],
+            "ALTERED governance/2 seq: row 2 is missing",
+        ),
+        ([f"UPDATE audit_entry SET seq = {new} WHERE seq = {old}" for old, new in ((1, 9), (2, 1), (9, 2))], "ALTERED governance/1 seq"),
+    ],
+    ids=["changed", "deleted", "in each other's place"],
+)
+def test_f89_the_command_names_the_row_that_somebody_changed_deleted_or_moved_in_the_database(capsys, statements, named):
+    with lifted():
+        for statement in statements:
+            run(statement)
+
+    code, text = verify(capsys)
+
+    assert code == 20
+    assert named in text

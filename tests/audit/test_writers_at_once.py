@@ -33,7 +33,7 @@ def seqs():
     return list(AuditEntry.objects.order_by("seq").values_list("seq", flat=True))
 
 
-def test_writers_at_once_make_one_chain():
+def test_f89_writers_at_once_make_one_chain():
     def work(number):
         for _ in range(EACH):
             with transaction.atomic():

@@ -5,21 +5,29 @@ from dataclasses import replace
 from uuid import UUID
 
 import pytest
+from django.db import DatabaseError, connection
+from django.db.models import ProtectedError
 from django.urls import reverse
 
 from memadmin.access.roles import Role
+from memadmin.audit import ledger
+from memadmin.audit.models import AuditEntry, AuditPayload
 from memadmin.erasure import asking, naming
-from memadmin.erasure.execution import steps
+from memadmin.erasure.execution import resuming, steps
 from memadmin.erasure.models import ErasureRequest, Kind, Status
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.recall.search import Question, recall
-from memadmin.store import locations
+from memadmin.recall.touching import touch
+from memadmin.store import editing, locations, removal
+from memadmin.store.check import check
 from memadmin.store.intake import Source
-from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Session, Subject, WorkingMemory
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Provenance, Session, Subject, WorkingMemory
+from memadmin.store.opening import Suppressed
 from tests.api.v1.calls import caller_of, said
+from tests.erasure.execution.test_execution import everything
 from tests.erasure.workflow import approved, officer, opened, opened_for
-from tests.factories import NOON, a_change, a_memory, days, make_container, make_memory, make_session, store, subject_of
+from tests.factories import ACTOR, NOON, a_change, a_memory, days, make_container, make_memory, make_session, store, subject_of
 from tests.people import a_browser_of, make_person
 from tests.tokens import api_of
 from tests.transfer.running import export_memories
@@ -178,3 +186,132 @@ def test_f11_f17_after_an_erasure_neither_history_nor_archive_nor_pins_tell_of_i
 
     assert [model.objects.filter(subject_id=subject.pk).count() for model in MODELS] == [0] * len(MODELS)
     assert [entry.after for entry in HistoryEntry.objects.all()] == [{"memory": "likes mate"}]
+
+
+@executes
+def test_f12_of_two_sessions_with_a_fact_in_common_the_fact_of_one_alone_goes():
+    container = make_container()
+    first, second = make_session(container, "s1"), make_session(container, "s2")
+    for text, sessions in {"a": [first], "b": [first, second], "c": [second]}.items():
+        sources = [Source(item_type=ItemType.SESSION, uid=each.uid) for each in sessions]
+        make_memory(container, text, sources=sources)
+
+    erased(opened_for(first, kind=Kind.SESSION))
+
+    left = dict(LongTermMemory.objects.values_list("uid", "text"))
+    assert sorted(left.values()) == ["b", "c"]
+    links = Provenance.objects.values_list("derived_uid", "source_uid")
+    assert sorted((left[derived], source) for derived, source in links) == [("b", second.uid), ("c", second.uid)]
+
+
+@executes
+def test_f15_f17_of_a_memory_that_was_changed_three_times_no_word_is_left_in_any_table_or_index():
+    words = [f"zebrafinch{number}canary" for number in range(4)]
+    make_memory(make_container(), words[0])
+    for word in words[1:]:
+        editing.edit_memory(LongTermMemory.objects.get(), {"text": word}, actor=ACTOR, now=NOON)
+    assert [word for word in words if word.encode() not in everything()] == []
+
+    request = erased(opened())
+
+    assert request.state == Status.COMPLETED
+    assert [word for word in words if word.encode() in everything()] == []
+    changes = AuditEntry.objects.filter(action="item.changed").order_by("seq")
+    assert [json.loads(AuditPayload.objects.get(stream=each.stream, seq=each.seq).body) for each in changes] == [{"fields": ["text"]}] * 3
+    assert not [line for line in ledger.lines() if any(word in json.dumps(line.facts) for word in words)]
+
+
+@executes
+def test_f16_a_table_that_is_not_there_stops_the_erasure_by_name_and_it_ends_once_it_is(monkeypatch):
+    container = make_container()
+    store(container, a_memory(), a_memory("bob's", user_id="bob"))
+    touch(LongTermMemory.objects.filter(text="likes tea").values_list("pk", flat=True), now=NOON)
+    request = opened()
+    approved(request)
+    steps.begin_approved(now=NOON)
+    job, place = Job.objects.get(kind=steps.EXECUTE), locations.get("store.recalls")
+
+    def is_not_there(_):
+        with connection.cursor() as cursor:
+            cursor.execute("DELETE FROM store_never_made")
+
+    with monkeypatch.context() as patched:
+        patched.setitem(locations.LOCATIONS, place.name, replace(place, delete=is_not_there, delete_listed=None))
+        for _ in range(job.max_attempts):
+            with pytest.raises(DatabaseError):
+                run_inline(job, now=NOON)
+    request.refresh_from_db()
+    assert (request.state, request.certificates.count()) == (Status.STALLED, 0)
+    assert request.error_code in ("OperationalError", "ProgrammingError")
+
+    resuming.go_on(request, actor=ACTOR, now=NOON)
+    run_inline(job, now=NOON)
+
+    request.refresh_from_db()
+    assert request.state == Status.COMPLETED
+    assert not Subject.objects.filter(user_id="ann").exists()
+    assert [memory.text for memory in LongTermMemory.objects.all()] == ["bob's"]
+
+
+@executes
+def test_f19_the_row_of_a_user_with_memories_goes_by_no_other_way():
+    container = make_container(external_id="c1", owner={"name": "ana"})
+    store(container, a_memory())
+    subject = subject_of(container)
+    opened()
+
+    for row in (subject, container):
+        with pytest.raises(ProtectedError):
+            row.delete()
+    assert removal.remove_users([subject.pk]) == removal.remove_containers([container.pk]) == 0
+    assert api_of("ana").delete("/c1?delete_all_memories=true").status_code == 409
+
+    assert LongTermMemory.objects.get().subject == subject
+
+
+@executes
+def test_f19_memories_whose_user_was_taken_away_in_the_database_itself_are_told_of_and_still_erased():
+    store(make_container(), a_memory())
+    request = opened()
+    with connection.cursor() as cursor:
+        cursor.execute("DELETE FROM store_subject")
+
+    told = [str(fault) for fault in check()]
+    erased(request)
+
+    assert told
+    assert request.state == Status.COMPLETED
+    assert not LongTermMemory.objects.exists()
+
+
+@executes
+@pytest.mark.parametrize("phase", steps.PHASES)
+def test_f25_what_comes_at_any_stage_of_an_erasure_is_refused_or_goes_with_it(monkeypatch, phase):
+    """Whoever writes while it begins may be a moment before the fence; whoever writes behind it is refused, until the end and after it."""
+    container = make_container()
+    store(container, a_memory())
+    request, real, came = opened(), steps._STEPS[phase], []
+
+    def while_somebody_writes(*given):
+        try:
+            store(container, a_memory("one more"))
+            came.append("written")
+        except Suppressed:
+            came.append("refused")
+        return real(*given)
+
+    approved(request)
+    monkeypatch.setitem(steps._STEPS, phase, while_somebody_writes)
+    steps.begin_approved(now=NOON)
+    run_inline(Job.objects.get(kind=steps.EXECUTE), now=NOON)
+    request.refresh_from_db()
+
+    assert (set(came) == {"refused"}) is (phase not in ("ledger", "fence"))
+    if phase in ("ledger", "fence"):
+        assert (request.state, request.certificates.count()) in ((Status.COMPLETED, 1), (Status.RESIDUE_FOUND, 0))
+        assert LongTermMemory.objects.exists() is (request.state == Status.RESIDUE_FOUND)
+    else:
+        assert request.state == Status.COMPLETED
+        assert not LongTermMemory.objects.exists()
+    with pytest.raises(Suppressed):
+        store(container, a_memory("later"))

@@ -1,6 +1,8 @@
 """A word from a memory and an id from outside are nowhere but in the memories: not in the log, in jobs, in log files or in mails."""
 
 import logging
+import re
+from datetime import timedelta
 
 import pytest
 from django.apps import apps
@@ -8,13 +10,25 @@ from django.core import mail
 from django.db import connection
 
 from memadmin.audit import log
+from memadmin.erasure import alarms
+from memadmin.jobs import queue
+from memadmin.jobs.models import Job
+from memadmin.jobs.runner import run_inline
 from memadmin.store import deleting, editing, holding, pinning, suppression
 from memadmin.store.models import Archived, ItemType, LongTermMemory, Mode, WorkingMemory
 from memadmin.store.suppression import Terms
+from memadmin.webhooks import subscriptions
+from memadmin.webhooks.models import Event
+from memadmin.webhooks.subscriptions import SubscriptionSpec
+from memadmin.webhooks.tasks import WEBHOOKS, start_webhooks
 from tests.api.v1.calls import caller_of
-from tests.factories import ACTOR, NOON, make_container
+from tests.erasure.executing import execute
+from tests.erasure.workflow import approved, opened
+from tests.factories import ACTOR, NOON, a_memory, days, make_container, store
 from tests.holds import hold
+from tests.runs import a_policy, carry_out, governed, preview
 from tests.tokens import api_of
+from tests.webhooks.conftest import receiver  # noqa: F401  # a fixture
 
 pytestmark = pytest.mark.django_db
 WORD, WHO = "zebrafinch-4711", "canary.person@example.org"
@@ -96,3 +110,33 @@ def test_89_the_leaves_of_the_log_cannot_be_made_to_say_a_name():
 
 def _says(record):
     return any(canary in record.getMessage() + str(record.exc_info or "") for canary in (WORD, WHO))
+
+
+def tell_others(now):
+    for minute in range(3):
+        start_webhooks(now=now + timedelta(minutes=minute))
+        for job in Job.objects.filter(kind=WEBHOOKS, state="queued"):
+            run_inline(job, now=now + timedelta(minutes=minute))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_f83_an_eviction_and_an_erasure_tell_no_other_system_a_word_or_an_id(logged, receiver):  # noqa: F811
+    container = governed(a_policy(long_term={"retention_days": 2}), external_id="c1", owner={"name": "ana"})
+    subscriptions.subscribe(SubscriptionSpec(url=receiver.url, events=list(Event), containers=None), actor=ACTOR, now=NOON)
+    store(container, a_memory(f"old {WORD}", user_id=WHO, days_old=9), a_memory(f"new {WORD}", user_id=WHO))
+    carry_out(preview(container))
+    tell_others(NOON)
+    editing.edit_memory(LongTermMemory.objects.get(), {"text": f"newer {WORD}"}, actor=ACTOR, now=NOON)
+    request = opened(WHO, containers=[container])
+    run_inline(queue.enqueue(alarms.ALARM, requested_by="job/erasure.alarm", now=NOON + days(25)), now=NOON + days(25))
+    approved(request, now=NOON + days(25))
+    execute(request, now=NOON + days(25))
+
+    tell_others(NOON + days(25))
+
+    told = b"".join(receiver.bodies).decode() + str(receiver.headers)
+    assert request.state == "completed"
+    assert {"run.finished", "memory.evicted", "erasure.due"} <= set(re.findall(r'"event": ?"([\w.]+)"', told))
+    assert [canary for canary in (WORD, WHO) if canary in told] == []
+    assert everywhere() == set()
+    assert [record.getMessage() for record in logged.records if not record.name.startswith("django.db") and _says(record)] == []

@@ -12,8 +12,8 @@ class Archived(models.Model):
     """A compressed copy of an evicted memory, or of a session with its messages. Never on the read path."""
 
     uid = models.UUIDField()  # of the item itself: a restored item is the same item
-    container = models.ForeignKey(Container, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
-    subject = models.ForeignKey(Subject, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    container = models.ForeignKey(Container, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     item_type = models.CharField(max_length=16, choices=ItemType)
     owner = models.CharField(max_length=512, null=True)  # who wrote the item, so that its writer is known while only the copy is left
     payload = models.BinaryField()  # JSON, mostly under zlib, see `store.archive`

@@ -27,8 +27,9 @@ class Item(models.Model):
     """What every row about a person has."""
 
     uid = models.UUIDField(default=uuid.uuid4, editable=False)
-    container = models.ForeignKey(Container, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
-    subject = models.ForeignKey(Subject, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    # Protected: who deletes a user's or a container's row in a shell is refused, and leaves no memories that nobody owns.
+    container = models.ForeignKey(Container, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
+    subject = models.ForeignKey(Subject, on_delete=models.PROTECT, related_name="+", db_constraint=False, db_index=False)
     external_id = models.CharField(max_length=512, null=True)
     owner = models.CharField(max_length=512, null=True)
     namespace = models.JSONField(default=dict)
