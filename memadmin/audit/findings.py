@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import IntEnum
 
 from memadmin.audit.anchors import Anchored
@@ -9,6 +10,7 @@ from memadmin.audit.anchors import Anchored
 COULD_NOT_RUN = 10
 UNACCOUNTED = "it is gone, and no redaction accounts for it"
 MOST_FINDINGS = 1000  # kept for the report; all are counted
+MOST_TURNS = 100
 
 
 class Kind(IntEnum):
@@ -41,6 +43,18 @@ class Finding:
         return f"{WORDS[self.kind].upper()} {where} {self.field}: {self.message}".replace("  ", " ")
 
 
+@dataclass(frozen=True)
+class ClockTurn:
+    """Before this row the clock was set back by so many seconds. It alters nothing: the order is that of the numbers."""
+
+    stream: str
+    seq: int | str
+    seconds: int
+
+    def __str__(self) -> str:
+        return f"the clock went back by {timedelta(seconds=self.seconds)} before {self.stream}/{self.seq}"
+
+
 @dataclass
 class StreamReport:
     stream: str
@@ -56,6 +70,8 @@ class Report:
     findings: list[Finding] = field(default_factory=list)
     found: Counter[Kind] = field(default_factory=Counter)
     redacted: int = 0
+    clock_turns: list[ClockTurn] = field(default_factory=list)
+    clock_went_back: int = 0  # how often
     anchors_asked: bool = False
     anchors: Anchored = field(default_factory=Anchored)
     missing: dict[str, set[int]] = field(default_factory=dict)  # payloads that are gone, until redactions account for them
@@ -76,6 +92,11 @@ class Report:
     @property
     def exit_code(self) -> int:
         return min(self.found, default=0)
+
+    def add_turn(self, stream: str, seq: object, by: timedelta) -> None:
+        self.clock_went_back += 1
+        if len(self.clock_turns) < MOST_TURNS:
+            self.clock_turns.append(ClockTurn(stream, seq if isinstance(seq, int) else str(seq), int(by.total_seconds())))
 
     def add(self, kind: Kind, stream: str, seq: object, field: str, message: str) -> None:
         self.found[kind] += 1

@@ -61,17 +61,23 @@ def _shown(row: Row) -> dict[str, Any]:
         "stream": row.stream,
         "seq": row.seq,
         **copied,
-        "at": _instant(row.columns["at"]),
+        "at": _instant(row),
         "counts": _counts(row.columns["counts"]),
     }
 
 
-def _instant(text: str | None) -> str | None:
+def instant(row: Row) -> datetime | None:
+    """Return the time that a row's column says, None where it says none."""
     try:
-        at = datetime.fromisoformat(text or "")
-        return timestamp(at if at.tzinfo else at.replace(tzinfo=UTC))  # SQLite keeps UTC without saying so
+        at = datetime.fromisoformat(row.columns["at"] or "")
+        return at.astimezone(UTC) if at.tzinfo else at.replace(tzinfo=UTC)  # SQLite keeps UTC without saying so
     except (ValueError, OverflowError):
         return None
+
+
+def _instant(row: Row) -> str | None:
+    at = instant(row)
+    return None if at is None else timestamp(at)
 
 
 def _counts(text: str | None) -> str | None:

@@ -132,6 +132,7 @@ class Verification(models.Model):
     found = models.JSONField(default=dict)  # by exit code: how many
     first_findings = models.JSONField(default=list)  # as the command prints them
     redacted = models.BigIntegerField(default=0)
+    clock_went_back = models.BigIntegerField(default=0)  # how often
     unanchored = models.BigIntegerField(default=0)
 
     class Meta:

@@ -10,6 +10,7 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +35,18 @@ class Place:
     seq: Any  # on SQLite a key may be of any type
     hashes: tuple[str, ...] | None
     following: tuple[tuple[str, int], ...] = ()  # streams and the row behind which each begins
+    at: str | None = None  # the time of that row
 
     def as_cursor(self) -> dict[str, Any]:
         hashes = None if self.hashes is None else list(self.hashes)
-        return {"stream": self.stream, "seq": self.seq, "hashes": hashes, "following": [list(each) for each in self.following]}
+        following = [list(each) for each in self.following]
+        return {"stream": self.stream, "seq": self.seq, "hashes": hashes, "following": following, "at": self.at}
 
     @classmethod
     def read(cls, cursor: Mapping[str, Any]) -> Place:
         hashes = None if cursor["hashes"] is None else tuple(cursor["hashes"])
-        return cls(cursor["stream"], cursor["seq"], hashes, tuple((str(name), int(seq)) for name, seq in cursor["following"]))
+        following = tuple((str(name), int(seq)) for name, seq in cursor["following"])
+        return cls(cursor["stream"], cursor["seq"], hashes, following, cursor.get("at"))
 
 
 def begin(connection: BaseDatabaseWrapper, *, folder: Path, since: int) -> tuple[Report, Place | None]:
@@ -62,7 +66,9 @@ def begin(connection: BaseDatabaseWrapper, *, folder: Path, since: int) -> tuple
 def advance(connection: BaseDatabaseWrapper, place: Place, *, folder: Path) -> tuple[Report, Place | None]:
     """Verify the next stretch; return what it found and where to go on, None at the end of the log. Raises as `begin`."""
     report = Report(anchors=anchors.claimed(folder), anchors_asked=True)
-    walk = Walk(place.stream, report, behind=place.seq, hashes=None if place.hashes is None else frozenset(place.hashes))
+    hashes = None if place.hashes is None else frozenset(place.hashes)
+    at = datetime.fromisoformat(place.at) if place.at else None
+    walk = Walk(place.stream, report, behind=place.seq, hashes=hashes, at=at)
     ended = walk.along(connection, lambda _rows: None, pages=PAGES)
     if report.missing:
         report.justified |= _redacted()
@@ -71,7 +77,8 @@ def advance(connection: BaseDatabaseWrapper, place: Place, *, folder: Path) -> t
         verification.find_lonely_payloads(connection, report, _was_cut)
     if ended:
         return report, _next_of(place.following)
-    return report, Place(place.stream, walk.part.last_seq, None if walk.hashes is None else tuple(sorted(walk.hashes)), place.following)
+    known = None if walk.hashes is None else tuple(sorted(walk.hashes))
+    return report, Place(place.stream, walk.part.last_seq, known, place.following, walk.at.isoformat() if walk.at else None)
 
 
 def _next_of(streams: tuple[tuple[str, int], ...]) -> Place | None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from django.db.backends.base.base import BaseDatabaseWrapper
 
@@ -9,19 +10,24 @@ from memadmin.audit import raw
 from memadmin.audit.actions import Action
 from memadmin.audit.chain import GENESIS
 from memadmin.audit.findings import UNACCOUNTED, Kind, Report, StreamReport
-from memadmin.audit.inspection import Inspected, inspect
+from memadmin.audit.inspection import Inspected, inspect, instant
 from memadmin.audit.models import Stream
+
+OUT_OF_TURN = timedelta(minutes=10)  # an entry bears the time at which its act began, and acts wait for each other
 
 
 class Walk:
     """One stream, row after row: what the next row must be called and what it must follow."""
 
-    def __init__(self, stream: str, report: Report, *, behind: int = 0, hashes: frozenset[str] | None = None) -> None:
+    def __init__(
+        self, stream: str, report: Report, *, behind: int = 0, hashes: frozenset[str] | None = None, at: datetime | None = None
+    ) -> None:
         self.report = report
         self.part = StreamReport(stream)
         self.behind = behind
         self.next_seq = behind + 1
         self.hashes = hashes if behind else frozenset({GENESIS})  # None: the row before is not known
+        self.at = at  # of the row before
         self.head_seq: object = 0
         self.anchored = report.anchors.rows.get(stream, {})
         self.anchors_asked = report.anchors_asked
@@ -55,6 +61,7 @@ class Walk:
                 self.add(Kind.PAYLOAD_MISSING, row.seq, "payload", UNACCOUNTED)
         self.note(row, inspected)
         self.place(row.seq)
+        self.time(row)
         if self.hashes is not None and inspected.follows not in self.hashes and not inspected.altered.keys() & {"seq", "stream"}:
             self.add(Kind.ALTERED, row.seq, "prev_hash", "the row does not follow the one before it")
         self.hashes = inspected.hashes
@@ -86,6 +93,13 @@ class Walk:
             self.add(Kind.ALTERED, self.next_seq, "seq", f"{_rows(self.next_seq, seq - 1)} missing")
             self.hashes = None
         self.next_seq = seq + 1
+
+    def time(self, row: raw.Row) -> None:
+        """Note where the clock was set back: nothing is wrong with the log, but its times are not to be trusted around there."""
+        at = instant(row)
+        if at is not None and self.at is not None and self.at - at > OUT_OF_TURN:
+            self.report.add_turn(self.part.stream, row.seq, self.at - at)
+        self.at = at or self.at
 
     def arrive(self, head: raw.Head | None) -> None:
         """Compare the end of the stream with its head row."""

@@ -96,6 +96,7 @@ def _save(job: JobView, look: Verification, report: Report, place: Place | None,
     """Add what a stretch found, in the transaction of the job's place: a stretch that is repeated does not count twice."""
     look.rows += sum(part.rows for part in report.streams)
     look.redacted += report.redacted
+    look.clock_went_back += report.clock_went_back
     for kind, number in report.found.items():
         look.found[str(int(kind))] = look.found.get(str(int(kind)), 0) + number
     room = FINDINGS_KEPT - len(look.first_findings)
@@ -119,5 +120,7 @@ def _end(look: Verification, *, actor: str, now: datetime) -> None:
 
 def _tell(look: Verification, *, actor: str, code: str, now: datetime) -> None:
     counts = {"exit_code": look.exit_code or 0, "rows": look.rows, "findings": sum(look.found.values()), "unanchored": look.unanchored}
+    if look.clock_went_back:
+        counts["clock_went_back"] = look.clock_went_back
     outcome = Outcome.FAILED if look.exit_code else Outcome.OK
     log.append(Action.AUDIT_VERIFIED, actor=actor, target="audit/log", at=now, outcome=outcome, reason_code=code, counts=counts)

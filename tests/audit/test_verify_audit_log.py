@@ -151,6 +151,17 @@ def test_json_is_one_object_with_everything(capsys):
     ]
 
 
+def test_63_a_clock_that_was_set_back_is_told_and_is_no_fault(capsys):
+    log.append(Action.MEMORY_PINNED, actor="person/1", target="long-term/1", at=datetime(2026, 3, 1, 11, tzinfo=UTC))
+
+    code, text = verify(capsys)
+    _, said = verify(capsys, "--json")
+
+    assert code == 0
+    assert "Clock: the clock went back by 1:00:00 before governance/4." in text
+    assert json.loads(said)["clock_went_back"] == [{"stream": "governance", "seq": 4, "seconds": 3600}]
+
+
 def test_payloads_are_never_printed(capsys):
     with lifted():
         run("""UPDATE audit_payload SET body = '{"note":"canary-5f2e!"}'""")

@@ -5,7 +5,9 @@ from datetime import timedelta
 import pytest
 from django.core.management import call_command
 from django.db import connection
+from django.urls import reverse
 
+from memadmin.access.roles import Role
 from memadmin.audit import checkpoints, log, raw, stretches
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Outcome, Verification
@@ -14,6 +16,7 @@ from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import verifying
 from tests.audit_protection import lifted
 from tests.factories import ACTOR, NOON, days
+from tests.people import a_browser_of
 
 pytestmark = pytest.mark.django_db
 
@@ -77,6 +80,20 @@ def test_the_stretches_find_what_the_command_finds(sql, code, word):
     assert found.first_findings
     told = AuditEntry.objects.get(action=Action.AUDIT_VERIFIED)
     assert (told.outcome, told.reason_code, told.counts["exit_code"]) == (Outcome.FAILED, word, code)
+
+
+def test_63_a_clock_that_was_set_back_between_two_stretches_is_counted_in_the_log_and_told_on_the_page(monkeypatch):
+    monkeypatch.setattr(stretches, "PAGES", 1)
+    monkeypatch.setattr(raw, "PAGE", 1)
+    auditor = a_browser_of(Role.AUDITOR, login="ada")  # signing in leaves entries of its own
+    act(2, at=NOON + timedelta(days=365))
+    act(3, at=NOON)
+
+    found = look(now=NOON + timedelta(days=365))
+
+    assert (found.exit_code, found.clock_went_back) == (0, 1)
+    assert AuditEntry.objects.get(action=Action.AUDIT_VERIFIED).counts["clock_went_back"] == 1
+    assert "The clock was set back 1 time in what was verified." in auditor.get(reverse("pages:audit-list")).content.decode()
 
 
 def test_an_end_cut_off_with_its_head_is_found_by_its_checkpoint():

@@ -90,6 +90,7 @@ def _as_json(report: Report) -> str:
             "checkpoints": report.anchors.lines,
             "root_key": report.anchors.root_key,
             "restored": report.anchors.restored,
+            "clock_went_back": [asdict(each) for each in report.clock_turns],
             "streams": [asdict(part) for part in report.streams],
             "found": {WORDS[kind]: number for kind, number in sorted(report.found.items())},
             "findings": [asdict(each) | {"kind": WORDS[each.kind]} for each in report.findings],
@@ -109,6 +110,14 @@ def _anchoring(report: Report) -> list[str]:
     return lines
 
 
+def _clock(report: Report) -> list[str]:
+    if not report.clock_went_back:
+        return []
+    unsaid = report.clock_went_back - len(report.clock_turns)
+    turns = "; ".join([*map(str, report.clock_turns), *([f"and {unsaid:,} times more"] if unsaid else [])])
+    return [f"Clock: {turns}. The order of the entries is that of their numbers."]
+
+
 def _as_lines(report: Report) -> list[str]:
     lines = [
         f"{part.stream}: {part.rows:,} rows" + (f", {part.first_seq} to {part.last_seq}, last hash {part.last_hash}" if part.rows else "")
@@ -122,6 +131,7 @@ def _as_lines(report: Report) -> list[str]:
     if report.redacted:
         lines.append(f"Redacted: {report.redacted:,} payload{'' if report.redacted == 1 else 's'}, accounted for by entries of the log.")
     lines += _anchoring(report)
+    lines += _clock(report)
     lines.append(
         f"The log is {_result(report)}." if not report.exit_code else f"NOT WHOLE: {_result(report)}, {report.found.total():,} findings."
     )
