@@ -115,7 +115,7 @@ def work_until_done(job: Job, *, kills: int) -> int:
     return killed
 
 
-def test_2_3_killed_twice_in_a_row_at_each_commit_the_database_is_that_of_an_undisturbed_run(request_: ErasureRequest, tmp_path: Path):
+def test_1_2_3_killed_twice_in_a_row_at_each_commit_the_database_is_that_of_an_undisturbed_run(request_: ErasureRequest, tmp_path: Path):
     backup, outside = Backup(tmp_path / "backup"), Outside(tmp_path / "outside")
     job = Job.objects.get(kind=steps.EXECUTE)
     assert work_until_done(job, kills=0) == 0

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
@@ -18,11 +19,12 @@ from memadmin.erasure.execution.resuming import NotLeft, Stopped
 from memadmin.erasure.models import ErasureRequest, Finding, Status
 from memadmin.erasure.moves import WrongState
 from memadmin.erasure.planting import Planted, plant_person
+from memadmin.jobs import reconcile
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.store import configuration, locations
 from memadmin.store.locations import Act
-from memadmin.store.models import Archived, Container, LongTermMemory, Subject
+from memadmin.store.models import Archived, Container, LongTermMemory, Subject, Suppression
 from tests.erasure.executing import CANARY, execute, go_through, newest, with_a_residue
 from tests.erasure.workflow import a_word, approved, officer, opened
 from tests.factories import ACTOR, NOON, days, make_container, make_memory, subject_of
@@ -43,6 +45,39 @@ def person(container: Container) -> Planted:
 def go_on(request: ErasureRequest) -> ErasureRequest:
     resuming.go_on(request, actor=actor_of(officer()), now=NOON)
     return go_through(request)
+
+
+@pytest.mark.parametrize("killed", ["ledger", "fence"])
+def test_1_killed_behind_the_line_of_the_ledger_and_before_the_fence_the_sweep_goes_on_with_it_and_the_line_stands_once(
+    container: Container, person: Planted, monkeypatch: Any, killed: str
+):
+    request = opened(CANARY)
+    approved(request)
+    steps.begin_approved(now=NOON)
+    job, does = Job.objects.get(kind=steps.EXECUTE), steps._STEPS[killed]
+
+    def dies(*at: Any) -> None:
+        if killed == "ledger":
+            does(*at)  # the line is on the disk, and nobody has saved that it is
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as killing:
+        killing.setitem(steps._STEPS, killed, dies)
+        with pytest.raises(KeyboardInterrupt):
+            run_inline(job, now=NOON)
+    request.refresh_from_db()
+    left = (request.state, Suppression.objects.count(), Subject.objects.get(pk=person.subject.pk).suppressed)
+    assert (left, [line.kind for line in ledger.lines()]) == ((Status.EXECUTING, 0, ""), ["intent"])
+
+    later = NOON + timedelta(minutes=6)
+    reconcile.reconcile(now=later)
+    go_through(request, now=later)
+
+    assert request.state == Status.COMPLETED
+    assert [line.kind for line in ledger.lines()] == ["intent", "completed"]
+    planned = request.manifests.get().items_total
+    done = sum(sum(each) for each in request.outcomes.values_list("erased", "redacted", "rederived", "withheld"))
+    assert (planned, request.attempt) == (done, 1)
 
 
 def test_94_what_was_left_is_erased_without_asking_again_and_the_certificate_has_both_looks(
