@@ -94,7 +94,7 @@ def extend(request: ErasureRequest, code: str, *, noticed_on: date, actor: str, 
         raise UnknownCode(f"Choose a reason: {', '.join(EXTENSION_CODES)}.")
     if request.extended_at is not None:
         raise NotExtended("The time of this request was extended already, and can be once.")
-    if today(now) > request.due_on or not today(request.received_at) <= noticed_on <= min(today(now), request.due_on):
+    if today(now) > request.due_on or not today(request.received_at) <= noticed_on <= today(now):
         raise NotExtended("The person must have been told, with the reason, since the request came and before its time is over.")
     request.extended_at = now
     touch(

@@ -13,7 +13,7 @@ from memadmin.erasure import approving, deciding, workflow
 from memadmin.erasure.approving import NotApproved, NotFresh, OtherDigest, SamePerson, WrongNumber
 from memadmin.erasure.deciding import NotDecidable, NotReady, Verdict
 from memadmin.erasure.drift import drift_of
-from memadmin.erasure.models import ErasureRequest, Status
+from memadmin.erasure.models import ErasureRequest, IdentityLevel, Status
 from memadmin.erasure.moves import WrongState
 from memadmin.lifecycle.feedback import Report, record
 from memadmin.store import holding
@@ -55,14 +55,34 @@ def test_47_who_took_it_in_or_reviewed_it_cannot_approve_it():
     assert AuditEntry.objects.filter(action="erasure.approved", outcome="refused", reason_code="same_person").count() == 1
 
 
-def test_47_a_second_account_of_the_same_person_is_the_same_person():
+@pytest.mark.parametrize(
+    ("requester", "reviewer", "again"),
+    [
+        ("cora@x.org", "rita@x.org", ["cora+two@x.org", "rita+b@x.org", "CORA+Two@X.org"]),
+        ("cora@gmail.com", "rita@x.org", ["c.o.ra+two@googlemail.com"]),
+        ("cora", "rita", ["cora+two", "rita+b"]),  # logins that are no addresses
+    ],
+)
+def test_47_a_second_account_of_the_same_person_is_the_same_person(requester: str, reviewer: str, again: list[str]):
     store(make_container(), a_memory(), now=NOON - days(1))
-    request = opened(actor=actor_of(officer("cora@x.org")))
-    submitted(request, reviewer=officer("rita@x.org"))
+    request = opened(actor=actor_of(officer(requester)))
+    submitted(request, reviewer=officer(reviewer))
 
-    for login in ("cora+two@x.org", "rita+b@x.org"):
+    for login in again:
         with pytest.raises(SamePerson):
             approving.approve(request, a_word(request), actor=actor_of(officer(login)), now=NOON)
+    approving.approve(request, a_word(request), actor=actor_of(officer("c.ora@x.org")), now=NOON)
+
+
+@pytest.mark.parametrize("login", ["cora", "ivan", "rita"])
+def test_47_who_only_took_it_in_or_noted_the_identity_or_reviewed_it_cannot_approve_it(login: str):
+    store(make_container(), a_memory(), now=NOON - days(1))
+    request = opened(identity=None, actor=actor_of(officer("cora")))
+    workflow.note_identity(request, IdentityLevel.DOCUMENTS, actor=actor_of(officer("ivan")), now=NOON)
+    submitted(request, reviewer=officer("rita"))
+
+    with pytest.raises(SamePerson):
+        approving.approve(request, a_word(request), actor=actor_of(officer(login)), now=NOON)
 
 
 def test_who_has_not_the_right_cannot_approve():

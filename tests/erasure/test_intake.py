@@ -210,6 +210,8 @@ class TestTime:
         told = NOON.date()
         with pytest.raises(NotExtended):
             workflow.extend(request, "complexity", noticed_on=told + days(1), actor=actor, now=NOON)
+        with pytest.raises(NotExtended):
+            workflow.extend(request, "complexity", noticed_on=told - days(1), actor=actor, now=NOON)
         with pytest.raises(UnknownCode):
             workflow.extend(request, "tired", noticed_on=told, actor=actor, now=NOON)
 

@@ -1,6 +1,7 @@
 """Requests over time and in browsers. The numbers are those of the list of attacks and faults."""
 
 import json
+import re
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
@@ -8,6 +9,7 @@ import pytest
 from django.apps import apps
 from django.test import Client
 from django.urls import reverse
+from reportlab import rl_config
 
 from memadmin.access.actors import actor_of
 from memadmin.access.roles import Role
@@ -24,12 +26,17 @@ from memadmin.jobs.models import Job
 from memadmin.store.models import ItemType, LongTermMemory
 from tests.addresses import addresses
 from tests.erasure.executing import execute
-from tests.erasure.workflow import approved, officer, opened
+from tests.erasure.workflow import a_word, approved, officer, opened, submitted
 from tests.factories import NOON, a_memory, days, make_container, make_memory, make_session, store
 from tests.people import a_browser_of
 
 TYPES = {"memory": ItemType.LONG_TERM, "session": ItemType.SESSION}
 MARKUP = '<script>alert("x")</script>'
+
+
+def words_of(pdf: bytes) -> str:
+    """Return what a PDF shows whose pages are not compressed."""
+    return "".join(re.sub(rb"\\(.)", rb"\1", part).decode("latin-1") for part in re.findall(rb"\(((?:\\.|[^\\)])*)\) Tj", pdf))
 
 
 @pytest.mark.django_db
@@ -67,23 +74,44 @@ def test_58_what_was_executed_erases_nobody_who_comes_later_under_the_same_id():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_59_markup_in_an_id_a_container_and_a_letter_is_text_on_pages_and_stands_in_no_certificate():
+def test_59_markup_in_an_id_a_container_and_a_letter_is_text_on_pages_and_stands_in_no_certificate(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rl_config, "pageCompression", 0)  # or its words could not be read here
     container = make_container(MARKUP)
     store(container, a_memory(user_id=f"ann{MARKUP}"), now=NOON - days(1))
     request = opened(f"ann{MARKUP}", note=f"please {MARKUP}")
     browser = a_browser_of(Role.COMPLIANCE, login="cora2")
 
-    page = browser.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
-    approved(request)
+    def shown() -> str:
+        addresses = [reverse(f"pages:erasure-{name}", args=[request.uid]) for name in ("detail", "items", "approval")]
+        return "".join(browser.get(address).content.decode() for address in (*addresses, reverse("pages:erasure-list")))
+
+    submitted(request)
+    page = shown()
+    approving.approve(request, a_word(request), actor=actor_of(officer("carl")), now=NOON)
     execute(request)
-    after = browser.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+    after = shown()
 
     certificate = request.certificates.get()
     assert MARKUP not in page + after
-    assert "&lt;script&gt;" in page
+    assert page.count("&lt;script&gt;") > 5  # id, container and note, here and there
     assert "alert(" not in file_of(certificate).decode()
     document = json.loads(certificate.document)
-    assert b"alert(" not in pdf_of(document, digest=certificate.digest, key_id=certificate.key_id)
+    said = words_of(pdf_of(document, digest=certificate.digest, key_id=certificate.key_id))
+    assert ("Certificate of erasure" in said, "alert" in said) == (True, False)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_59_what_looks_like_markup_in_a_certificate_is_words_of_its_pdf(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(rl_config, "pageCompression", 0)
+    store(make_container(), a_memory(), now=NOON - days(1))
+    request = opened()
+    approved(request)
+    execute(request)
+    document = json.loads(request.certificates.get().document)
+
+    said = words_of(pdf_of({**document, "title": MARKUP, "limits": ["<b>one & two"]}, digest="0" * 64, key_id="k"))
+
+    assert (MARKUP in said, "<b>one & two" in said) == (True, True)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +129,16 @@ def test_61_days_that_months_do_not_have_weekends_and_holidays(received: date, d
     found = deadlines.due(received, profile="gdpr", holidays={date(2026, 12, 25)})
 
     assert (found.conservative, found.rolled) == (due, rolled)
+
+
+@pytest.mark.django_db
+def test_61_the_holidays_of_the_settings_move_the_last_day_in_law_and_not_what_alarms_count_to(settings):
+    store(make_container(), a_memory())
+    settings.LEGAL_HOLIDAYS = {date(2026, 4, 1)}
+
+    request = opened()  # on 1 March
+
+    assert (request.due_on, request.rolled_on) == (date(2026, 4, 1), date(2026, 4, 2))
 
 
 @pytest.mark.parametrize(
@@ -131,6 +169,7 @@ def test_63_a_clock_a_year_ahead_ends_approvals_for_good_and_the_log_keeps_its_o
 
     request.refresh_from_db()
     assert (request.state, request.due_on) == (Status.AWAITING_APPROVAL, due)
+    assert [(each.voided_at, each.void_code) for each in request.approvals.all()] == [(NOON + timedelta(days=365), "expired")]
     times = list(AuditEntry.objects.filter(stream="governance").order_by("seq").values_list("action", flat=True))
     assert times[-2:] == ["erasure.approval_voided", "erasure.claimed"]
 

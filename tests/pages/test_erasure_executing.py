@@ -60,7 +60,7 @@ def with_findings(request: ErasureRequest, kind: FindingKind = FindingKind.RESID
     request.refresh_from_db()
 
 
-def test_progress_says_the_step_the_place_and_how_much_and_asks_again(cora: Client, running: ErasureRequest):
+def test_22_progress_says_the_step_the_place_and_how_much_and_asks_again(cora: Client, running: ErasureRequest):
     places = [place.name for place in steps.places_in_order(list(running.manifests.get().lines.values_list("location", flat=True)))]
     at = {"phase": "rows", "place": places.index("store.long_term"), "item": 0, "look": None, "done": 3}
     Job.objects.filter(kind=steps.EXECUTE).update(cursor=at, done=3)

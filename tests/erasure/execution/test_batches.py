@@ -1,20 +1,23 @@
 """Batches of places that delete by list: what the list spares is asked for in transactions of their own."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditPending
+from memadmin.erasure import asking
 from memadmin.erasure.execution import batches, steps
-from memadmin.erasure.models import ErasureRequest, Manifest, PlaceOutcome, Status
+from memadmin.erasure.models import ErasureRequest, Manifest, ManifestItem, PlaceOutcome, Status
 from memadmin.jobs import lease
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
+from memadmin.store import locations
 from memadmin.store.check import check
 from memadmin.store.models import LongTermMemory
-from tests.erasure.workflow import approved, opened
+from tests.erasure.workflow import approved, discovered, opened
 from tests.factories import NOON, days, make_container, make_memory
 from tests.holds import hold, restrict
 
@@ -151,6 +154,45 @@ def test_a_manifest_whose_items_lie_between_those_of_another_is_compared_row_by_
 
     assert run(request).state == Status.RESIDUE_FOUND
     assert list(LongTermMemory.objects.all()) == [memories[3]]
+
+
+@pytest.mark.parametrize(
+    ("size", "took", "after"),
+    [(200, 0.0, 800), (80_000, 0.0, 100_000), (800, 0.15, 800), (800, 0.6, 400), (300, 0.6, 200), (200, 60.0, 200)],
+)
+def test_22_a_batch_grows_while_it_is_short_and_shrinks_where_others_would_wait_for_it(size: int, took: float, after: int):
+    assert batches.next_size(size, took=took) == after
+
+
+def test_22_of_a_long_list_no_item_passes_through_the_memory_of_the_worker(memories: list[LongTermMemory], monkeypatch: Any):
+    read, real = list[str](), ManifestItem.from_db.__func__
+
+    def noting(cls: type[ManifestItem], *row: Any) -> ManifestItem:
+        item: ManifestItem = real(cls, *row)
+        read.append(item.location)
+        return item
+
+    request = begun()
+    hold(memories[3])
+    monkeypatch.setattr(ManifestItem, "from_db", classmethod(noting))
+
+    assert run(request).state == Status.COMPLETED
+    assert read == [PLACE]  # the one that the list spared
+
+
+def test_22_the_search_reads_a_long_place_page_by_page(memories: list[LongTermMemory], monkeypatch: Any):
+    monkeypatch.setattr(asking, "PAGE", 3)
+    place, pages = locations.get(PLACE), list[int]()
+
+    def finding(scope: Any, after: Any, limit: int) -> Any:
+        page = place.find(scope, after, limit)  # type: ignore[misc]
+        pages.append(len(page.found))
+        return page
+
+    monkeypatch.setitem(locations.LOCATIONS, PLACE, replace(place, find=finding))
+
+    assert discovered(opened("ann")).items.filter(location=PLACE).count() == 7
+    assert pages == [3, 3, 1]
 
 
 def test_one_person_s_rows_are_not_compared_with_the_list_one_by_one_but_for_those_that_stay(

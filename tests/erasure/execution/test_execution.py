@@ -127,9 +127,12 @@ def test_a_canary_in_every_place_is_in_no_byte_of_the_database_afterwards(contai
     assert everything().count(CANARY.encode()) == 0
 
 
-def test_a_table_that_an_erasure_empties_keeps_nothing_in_the_statistics_of_its_columns(container, person):
+@pytest.mark.parametrize("others", [0, 3])
+def test_45_nothing_of_the_person_stays_in_the_statistics_of_columns_where_rows_are_left_and_where_none_are(container, person, others):
     for number in range(3):
         make_memory(container, f"{CANARY} says {number}", user_id=CANARY)
+        for other in range(others):
+            make_memory(container, f"likes tea {number}", user_id=f"somebody {other}")
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("ANALYZE")

@@ -4,7 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.urls import reverse
 
+from memadmin.access.roles import Role
 from memadmin.jobs.models import Job
 from memadmin.jobs.queue import enqueue
 from memadmin.jobs.runner import run_inline
@@ -17,6 +19,7 @@ from tests.erasure.workflow import approved, opened
 from tests.factories import ACTOR, NOON, make_container, make_memory, make_session, subject_of
 from tests.holds import hold
 from tests.model_server import ModelServer, fails, says_json
+from tests.people import a_browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 MARK = {"rederivation": "pending"}
@@ -62,6 +65,26 @@ def test_35_a_summary_of_three_is_written_anew_from_the_two_that_survive(model: 
     assert subject_of(container, "bob").tokens == sum(
         LongTermMemory.objects.filter(subject__user_id="bob").values_list("tokens", flat=True)
     )
+
+
+def test_41_without_a_model_content_and_vector_of_what_several_said_go_all_the_same_and_its_page_says_that_it_waits(settings: Any):
+    settings.EMBEDDING_URL, settings.LLM_URL = "http://127.0.0.1:9/v1", ""
+    container = make_container()
+    made = [make_memory(container, text, user_id=who) for who, text in (("alice", "hides zebrafinch7"), ("bob", BOB), ("carol", CAROL))]
+    sources = tuple(Source(item_type=ItemType.LONG_TERM, uid=each.uid) for each in made)
+    summary = make_memory(container, "zebrafinch7 and birds", user_id="bob", strategy_type="SUMMARY", sources=sources)
+    LongTermMemory.objects.filter(pk=summary.pk).update(embedding=bytes(range(64)) * 8, embedding_model="m")
+    request = opened("alice")
+    approved(request)
+
+    execute(request)
+    rederive()
+
+    summary.refresh_from_db()
+    assert request.state == "completed"
+    assert (summary.text, summary.embedding, summary.metadata) == ("", None, MARK)
+    page = a_browser_of(Role.SUPPORT, login="eve").get(reverse("pages:memory-detail", args=[summary.uid]))
+    assert "It is summed up again from the sources that are left" in page.content.decode()
 
 
 def test_41_without_a_model_the_mark_stays_and_nothing_comes_back():
