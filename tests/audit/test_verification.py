@@ -64,29 +64,6 @@ def test_an_untouched_log_is_whole():
     assert not report.tail_pinned
 
 
-def act_at(*minutes):
-    for each in minutes:
-        log.append(Action.MEMORY_PINNED, actor="person/1", target="long-term/1", at=AT + timedelta(minutes=each))
-
-
-def test_63_a_clock_that_was_set_back_is_named_before_each_row_and_the_log_is_whole_in_its_order():
-    act_at(3, -57, -56, 525_600, 4)  # an hour back; a year ahead, and back
-
-    report = verify()
-
-    assert (report.exit_code, report.clock_went_back) == (0, 2)
-    assert [(turn.stream, turn.seq, turn.seconds) for turn in report.clock_turns] == [
-        ("governance", 7, 60 * 60),
-        ("governance", 10, (525_600 - 4) * 60),
-    ]
-
-
-def test_63_an_act_that_waited_for_another_one_is_no_clock_that_was_set_back():
-    act_at(14, 4)
-
-    assert verify().clock_went_back == 0
-
-
 def test_pages_of_two_give_the_same_answer(monkeypatch):
     monkeypatch.setattr(raw, "PAGE", 2)
     seen = []

@@ -52,7 +52,9 @@ def test_30_an_id_that_is_code_elsewhere_is_taken_literally_to_the_end(who):
     for other in ("ann", "bob"):
         make_memory(container, "likes coffee", user_id=other, namespace={"user_id": other})
 
-    request = erased_alone(who)
+    request = opened(who)
+    approved(request)
+    execute(request)
 
     assert (request.state, findings(request)) == (Status.COMPLETED, [])
     assert sorted(LongTermMemory.objects.values_list("subject__user_id", flat=True)) == ["ann", "bob"]
