@@ -225,6 +225,7 @@ def test_87_what_was_hashed_is_what_is_read_back_on_either_database(at):
     read, payload = AuditEntry.objects.get(stream="governance", seq=entry.seq), AuditPayload.objects.get(seq=entry.seq)
 
     assert (read.at, read.counts) == (at, {"a": -(2**63) + 1, "z": 2**63 - 1})
+    assert datetime.fromisoformat(json.loads(read.leaf)["at"]) == at
     assert row_hash(read.leaf) == read.row_hash == entry.row_hash
     assert payload_digest(payload.salt, payload.body) == read.payload_digest
     assert json.loads(payload.body) == nested
