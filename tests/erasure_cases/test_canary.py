@@ -129,10 +129,10 @@ def test_f83_an_eviction_and_an_erasure_tell_no_other_system_a_word_or_an_id(log
     editing.edit_memory(LongTermMemory.objects.get(), {"text": f"newer {WORD}"}, actor=ACTOR, now=NOON)
     request = opened(WHO, containers=[container])
     run_inline(queue.enqueue(alarms.ALARM, requested_by="job/erasure.alarm", now=NOON + days(25)), now=NOON + days(25))
+    tell_others(NOON + days(25))  # while the papers of the request still name the person
     approved(request, now=NOON + days(25))
     execute(request, now=NOON + days(25))
-
-    tell_others(NOON + days(25))
+    tell_others(NOON + days(26))
 
     told = b"".join(receiver.bodies).decode() + str(receiver.headers)
     assert request.state == "completed"
