@@ -11,6 +11,7 @@ from memadmin.access.models import ApiToken
 from memadmin.access.principals import Principal
 from memadmin.access.scopes import Scope
 from memadmin.audit.actions import Action
+from memadmin.store import arrivals
 from memadmin.store.opening import Suppressed
 
 
@@ -24,15 +25,16 @@ def note_ended(token: ApiToken, *, now: datetime) -> None:
     refusals.note(Action.ACCESS_REFUSED, actor=f"token/{token.uid}", target=f"token/{token.uid}", lacks=lacks, now=now, at_most=1)
 
 
-def note_erased(principal: Principal, *, now: datetime) -> None:
+def note_erased(principal: Principal, refusal: Suppressed, *, now: datetime) -> None:
     """Write down that something was refused because it was erased. Whom it was about is not in the log."""
-    refusals.note(Action.ARRIVALS_REFUSED, actor=principal.actor, target="arrivals/api", lacks="subject_erased", now=now)
+    target = arrivals.target_of(refusal.container, arrivals.Way.API)
+    refusals.note(Action.ARRIVALS_REFUSED, actor=principal.actor, target=target, lacks=arrivals.ERASED, now=now)
 
 
 @contextmanager
 def noting_the_erased(principal: Principal, *, now: datetime) -> Iterator[None]:
     try:
         yield
-    except Suppressed:
-        note_erased(principal, now=now)
+    except Suppressed as refusal:
+        note_erased(principal, refusal, now=now)
         raise

@@ -15,7 +15,7 @@ from memadmin.lifecycle.inference import rederiving, summaries
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.nightly import Place
 from memadmin.lifecycle.stepping import advance, help_along
-from memadmin.store import quarantine, suppression
+from memadmin.store import dropping, suppression
 from memadmin.store.models import Archived
 
 
@@ -121,7 +121,7 @@ def account(job: JobView, *, now: datetime) -> Step:
     """Note what containers hold by now, and let go of what is suppressed or set aside no longer."""
     changed = sealing.summarise(now=now)
     suppression.let_lapse(actor=sealing.HOURLY_ACTOR, now=now)
-    dropped = quarantine.drop_expired(actor=sealing.HOURLY_ACTOR, now=now)
+    dropped = dropping.drop_expired(actor=sealing.HOURLY_ACTOR, now=now)
     return Step(finished=not dropped, done=job.done + changed + dropped)
 
 

@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
-from memadmin.access.visibility import visible_containers
+from memadmin.access.visibility import visible_containers, within
 from memadmin.audit.findings import COULD_NOT_RUN
 from memadmin.erasure import alarms, backups, notices, rechecking
 from memadmin.erasure.intake import today
@@ -27,7 +27,7 @@ from memadmin.pages.audit_chain import late
 from memadmin.pages.standing import NIGHTLY
 from memadmin.pages.summaries import unsummarised
 from memadmin.pages.text import shown_id
-from memadmin.store import configuration
+from memadmin.store import configuration, quarantine
 from memadmin.store.models import PolicyState, PolicyStatus, PolicyVersion
 
 SHOWN = 5  # links behind one sentence
@@ -46,6 +46,7 @@ RIGHT_OF = {  # a page that a matter leads to -> the right to open it
     "policy-findings": Right.POLICY_VIEW,
     "policy-version": Right.POLICY_VIEW,
     "recheck-list": Right.ERASURE_VIEW,
+    "returned-list": Right.ERASURE_VIEW,
     "run-detail": Right.RUN_VIEW,
     "run-list": Right.RUN_VIEW,
     "setting-list": Right.SETTING_VIEW,
@@ -123,6 +124,12 @@ def _after_erasures(person: Person, *, now: datetime) -> list[Matter]:
     untold = requests.filter(pk__in=failed.values("request"))
     said = [
         (rechecking.alarms(), "Something that was erased was found again: {:,}.", "problem", [Way("Look at it now", "recheck-list")]),
+        (
+            within(person, quarantine.waiting()).count(),
+            "Set aside, since it was erased and came again: {:,}. What nobody decides on is dropped in time.",
+            "warn",
+            [Way("Decide", "returned-list")],
+        ),
         (failed.count(), "Recipients who could not be told of an erasure: {:,}.", "problem", _each(untold, "notice-list")),
         (
             wrong.count(),

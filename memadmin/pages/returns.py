@@ -24,11 +24,11 @@ from memadmin.pages.decorators import may
 from memadmin.pages.forms import uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
-from memadmin.store import admission, arrivals, quarantine, releasing, suppression
+from memadmin.store import admission, arrivals, dropping, quarantine, releasing, suppression
 from memadmin.store.arrivals import Way
 from memadmin.store.held_copies import Restricted
 from memadmin.store.ingest import UidTaken
-from memadmin.store.models import Mode, Outcome, Returned, Suppression
+from memadmin.store.models import Mode, Returned, Suppression
 from memadmin.store.opening import Suppressed
 from memadmin.store.suppression_keys import KeysUnusable
 from memadmin.store.text import clean
@@ -116,7 +116,7 @@ def returned_release(request: PersonRequest, pk: int) -> HttpResponse:
 @may("erasure.review")
 def returned_drop(request: PersonRequest, pk: int) -> HttpResponse:
     returned = get_object_or_404(_waiting(request.user), pk=pk)
-    quarantine.drop([returned], actor=actor_of(request.user), now=timezone.now())
+    dropping.drop([returned], actor=actor_of(request.user), now=timezone.now())
     notice(request, "It was dropped for good.")
     return redirect("pages:returned-list")
 
@@ -139,7 +139,7 @@ def _visible_suppressions(person: Person) -> QuerySet[Suppression]:
 
 
 def _waiting(person: Person) -> QuerySet[Returned]:
-    return within(person, Returned.objects.filter(outcome=Outcome.QUARANTINED))
+    return within(person, quarantine.waiting())
 
 
 def _text(returned: Returned) -> str:

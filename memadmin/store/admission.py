@@ -54,7 +54,7 @@ def sort_out(container: Container, opened: Opened, items: Sequence[Arrival], *, 
         else:
             _set(found, container, opened, item, verdict)
     if refused:
-        raise Suppressed(items=refused)
+        raise Suppressed(container, items=refused)
     return found
 
 
@@ -71,7 +71,7 @@ def check_words(container: Container, texts: Iterable[str], *, now: datetime) ->
     if suppression.texts_here(container).exists():
         verdicts = suppression.text_verdicts(container, set(texts), now=now)
         if any(verdict.mode is not Mode.FLAG for verdict in verdicts.values()):
-            raise Suppressed
+            raise Suppressed(container)
 
 
 def uid_of(container: Container, item: Incoming) -> uuid.UUID:

@@ -26,11 +26,16 @@ class Way(StrEnum):
     MODEL = "model"  # said again by a model: a fact, a summary
 
 
+def target_of(container: Container, way: Way) -> str:
+    """Name in the log what was refused: by the way it came, and where."""
+    return f"arrivals/{way.value}/{container.uid}"
+
+
 @transaction.atomic
 def note_refused(container: Container, way: Way, number: int, *, actor: str, now: datetime) -> None:
     """Note how many items were refused; nothing where none was."""
     if number:
-        target, counts = f"arrivals/{way.value}/{container.uid}", {"items": number}
+        target, counts = target_of(container, way), {"items": number}
         log.note(Action.ARRIVALS_REFUSED, actor=actor, target=target, at=now, outcome=Outcome.REFUSED, reason_code=ERASED, counts=counts)
 
 

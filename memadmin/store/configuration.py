@@ -140,6 +140,12 @@ def _erasing() -> tuple[SettingSpec, ...]:
             3_650,
         ),
         SettingSpec(
+            "erasure_set_aside",
+            "Set aside what arrives, in place of refusing it",
+            "For these days what arrives waits, unseen by agents, for a compliance officer to let in or drop. For erasures from now on.",
+            False,
+        ),
+        SettingSpec(
             "erasure_backup_days",
             "Backups expire after (days)",
             "How long your backups are kept, as long as nobody says that the inventory of backups is whole. 0: unknown, and said so.",

@@ -23,10 +23,11 @@ _COLUMNS = "id, suppressed, has_holds"
 
 
 class Suppressed(Exception):
-    """Something was erased and is not taken again. `users` and `items` are what was refused; the message names neither."""
+    """Something was erased and is not taken again here. `users` and `items` are what was refused; the message names neither."""
 
-    def __init__(self, *, users: Iterable[str] = (), items: Iterable[Any] = ()) -> None:
+    def __init__(self, container: Container, *, users: Iterable[str] = (), items: Iterable[Any] = ()) -> None:
         super().__init__("This was erased on request and is not taken again. Somebody with the right to can lift that.")
+        self.container = container
         self.users = frozenset(users)
         self.items = tuple(items)
 
@@ -49,7 +50,7 @@ def open_users(container: Container, user_ids: Iterable[str | None], *, now: dat
     if missing:
         making_locks.announce(name for name in missing if name is not None)
     verdicts = suppression.verdicts(container, missing, now=now) if missing else {}
-    _refuse(verdicts)
+    _refuse(container, verdicts)
     if missing:
         _make(container, missing, verdicts)
         found = _find(container, wanted)
@@ -92,12 +93,12 @@ def _locked(found: Mapping[str | None, _Known]) -> dict[int, tuple[str, bool]]:
 def _judge_known(container: Container, opened: Opened, locked: Mapping[int, tuple[str, bool]], *, now: datetime) -> None:
     """Ask again about users whose row says that they are suppressed: time may have softened that, which the row then says too."""
     if len(locked) < len(opened.keys):  # a row that went while we waited for it went with everything of its user
-        raise Suppressed(users=[name for name, key in opened.keys.items() if key not in locked and name is not None])
+        raise Suppressed(container, users=[name for name, key in opened.keys.items() if key not in locked and name is not None])
     marked = {name: mode for name, key in opened.keys.items() if name is not None and (mode := locked[key][0])}
     if not marked:
         return
     verdicts = suppression.verdicts(container, marked, now=now)
-    _refuse(verdicts)
+    _refuse(container, verdicts)
     opened.verdicts |= verdicts
     for name, mode in marked.items():
         truth = verdicts[name].mode.value if name in verdicts else ""
@@ -105,10 +106,10 @@ def _judge_known(container: Container, opened: Opened, locked: Mapping[int, tupl
             Subject.objects.filter(pk=opened.keys[name]).update(suppressed=truth)
 
 
-def _refuse(verdicts: Mapping[str, Verdict]) -> None:
+def _refuse(container: Container, verdicts: Mapping[str, Verdict]) -> None:
     shut = [name for name, verdict in verdicts.items() if verdict.mode in {Mode.FENCE, Mode.BLOCK}]
     if shut:
-        raise Suppressed(users=shut)
+        raise Suppressed(container, users=shut)
 
 
 def _make(container: Container, missing: Iterable[str | None], verdicts: Mapping[str, Verdict]) -> None:

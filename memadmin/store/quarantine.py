@@ -1,4 +1,5 @@
-"""What came back although it was erased, and was set aside: sealed, on nobody's read path, until a person releases or drops it.
+"""What came back although it was erased, and was set aside: sealed, on nobody's read path, until a person
+releases it (`releasing`) or drops it (`dropping`).
 
 The content is sealed with a key that lies beside those of the suppressed ids, outside the database. What nobody decides on is dropped
 after `quarantine_days`.
@@ -8,13 +9,13 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db.models import QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
@@ -67,30 +68,17 @@ def mark(container: Container, arrived: Sequence[Arrived], *, actor: str, now: d
     log.append(Action.ARRIVALS_FLAGGED, actor=actor, target=target, at=now, counts=counts)
 
 
+def waiting() -> QuerySet[Returned]:
+    """Return what waits for a person."""
+    return Returned.objects.filter(outcome=Outcome.QUARANTINED)
+
+
 def content_of(returned: Returned) -> Incoming | IncomingArchived:
     """Open what was set aside. Raises KeysUnusable where the key that sealed it is gone."""
     item = _read(json.loads(zlib.decompress(opened(PURPOSE, bytes(returned.payload or b"")))))
     if not isinstance(item, Incoming | IncomingArchived):
         raise TypeError(type(item).__name__)
     return item
-
-
-@transaction.atomic
-def drop(returned: Iterable[Returned], *, actor: str, now: datetime, reason_code: str = "") -> int:
-    """Drop what was set aside, for good, and return how many that were."""
-    dropped = 0
-    for each in returned:
-        if Returned.objects.filter(pk=each.pk, outcome=Outcome.QUARANTINED).delete()[0]:
-            dropped += 1
-            target = f"{each.item_type}/{each.uid}"
-            log.append(Action.ARRIVAL_DROPPED, actor=actor, target=target, at=now, reason_code=reason_code)
-    return dropped
-
-
-def drop_expired(*, actor: str, now: datetime, at_most: int = 1_000) -> int:
-    """Drop what nobody has decided on in time."""
-    expired = Returned.objects.filter(outcome=Outcome.QUARANTINED, expires_at__lte=now).order_by("pk")[:at_most]
-    return drop(list(expired), actor=actor, now=now, reason_code="expired")
 
 
 def _keep(

@@ -164,9 +164,9 @@ def remember(digest: str, *, key_id: str, container: Container, terms: Terms, re
     return True
 
 
-def block_until(request_ref: str, until: datetime) -> None:
-    """Let what a request blocks be blocked until then: for as long as it was meant to be at first. The caller says it in the log."""
-    Suppression.objects.filter(request_ref=request_ref, mode=Mode.BLOCK).update(block_until=until)
+def block_until(request_ref: str, until: datetime | None) -> None:
+    """Let what a request blocks or sets aside be so until then: for as long as was meant at first. The caller says it in the log."""
+    Suppression.objects.filter(request_ref=request_ref, mode__in=[Mode.BLOCK, Mode.QUARANTINE]).update(block_until=until)
 
 
 @transaction.atomic

@@ -63,7 +63,7 @@ def test_what_was_erased_and_comes_again_is_refused_and_noted_without_a_name(own
 
     assert api_of().post(path, body).status_code == 409
 
-    assert noted() == [("arrivals.refused", "arrivals/api", "subject_erased")]
+    assert noted() == [("arrivals.refused", f"arrivals/api/{container.uid}", "subject_erased")]
     assert "canary" not in "".join(AuditPending.objects.values_list("facts", flat=True))
 
 

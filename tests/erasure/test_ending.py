@@ -20,13 +20,13 @@ from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import sealing
 from memadmin.store import configuration, holding, suppression
 from memadmin.store.holding import Placing
-from memadmin.store.models import Suppression
+from memadmin.store.models import Container, LongTermMemory, Mode, Returned, Suppression
 from tests.erasure.executing import execute
 from tests.erasure.papers import a_manifest, a_request
 from tests.erasure.test_backups import a_backup
 from tests.erasure.test_notices import a_recipient
 from tests.erasure.workflow import approved, opened
-from tests.factories import ACTOR, NOON, days, make_container, make_memory, subject_of
+from tests.factories import ACTOR, NOON, a_memory, days, make_container, make_memory, store, subject_of
 
 pytestmark = pytest.mark.django_db
 LATER = NOON + days(40)
@@ -184,6 +184,19 @@ def test_the_block_that_ends_after_the_backups_is_kept_to_its_end():
     the_night(LATER)
 
     assert Suppression.objects.get(kind="subject").keep_until == NOON + days(90)
+
+
+def test_what_arrives_after_an_erasure_is_refused_or_set_aside_as_the_setting_says():
+    an_erasure()
+    assert Suppression.objects.get(kind="subject").mode == Mode.BLOCK
+    configuration.change("erasure_set_aside", True, actor=ACTOR, now=NOON)
+    Suppression.objects.update(mode=Mode.FENCE)
+
+    closing._settle(ErasureRequest.objects.get(), actor=ACTOR, now=NOON)
+    store(Container.objects.get(), a_memory("likes tea again", user_id="ann"))
+
+    assert Returned.objects.get().expires_at is not None
+    assert not LongTermMemory.objects.filter(text="likes tea again").exists()
 
 
 @pytest.mark.django_db(transaction=True)

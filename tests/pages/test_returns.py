@@ -4,12 +4,14 @@ import pytest
 from django.urls import reverse
 
 from memadmin.access.roles import Role
+from memadmin.audit import log
 from memadmin.store import suppression
 from memadmin.store.models import LongTermMemory, Mode, Returned, Suppression
 from memadmin.store.suppression import Terms
 from tests.erasure.workflow import opened
 from tests.factories import ACTOR, NOON, a_memory, make_container, store, subject_of
 from tests.people import a_browser_of, auditor, support
+from tests.tokens import api_of
 
 pytestmark = pytest.mark.django_db
 
@@ -131,3 +133,28 @@ def test_55_another_containers_arrivals_and_suppressions_are_not_there():
     assert browser.post(reverse("pages:suppression-lift", args=[placed.uid]), {"reason": "x"}).status_code == 404
     assert browser.post(reverse("pages:returned-drop", args=[Returned.objects.get().pk])).status_code == 404
     assert "other" not in text_of(browser.get(reverse("pages:returned-list")))
+
+
+def test_what_is_set_aside_needs_a_person_on_the_overview_of_who_sees_its_container():
+    mine, other = make_container("mine"), make_container("other")
+    set_aside(mine)
+
+    assert "Set aside, since it was erased and came again: 1." in text_of(officer().get("/"))
+    assert "Set aside" not in text_of(a_browser_of(Role.COMPLIANCE, login="eve", containers=[other]).get("/"))
+    assert "Set aside" not in text_of(support().get("/"))
+
+
+def test_the_inbox_of_requests_leads_to_what_must_not_come_back():
+    assert reverse("pages:suppression-list") in text_of(officer().get(reverse("pages:erasure-list")))
+
+
+def test_an_officer_of_one_container_sees_what_was_refused_over_the_api_there_and_nowhere_else():
+    mine, other = make_container("mine", owner={"name": "ana"}), make_container("other")
+    erase(Mode.BLOCK)
+    assert api_of().post(f"/api/v1/containers/{mine.uid}/memories", {"user_id": "ann", "text": "x"}).status_code == 409
+    log.seal(actor=ACTOR, now=NOON)
+
+    officers = [officer(containers=[mine]), a_browser_of(Role.COMPLIANCE, login="eve", containers=[other])]
+    pages = [text_of(each.get(reverse("pages:returned-list"))) for each in officers]
+
+    assert ["over the API" in page for page in pages] == [True, False]

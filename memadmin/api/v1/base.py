@@ -93,7 +93,7 @@ class ApiView(APIView):
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, Suppressed):
-            note_erased(principal_of(self.request), now=self.now)
+            note_erased(principal_of(self.request), exc, now=self.now)
         return super().handle_exception(exc)
 
     def finalize_response(self, request: Any, response: Any, *args: Any, **kwargs: Any) -> Any:

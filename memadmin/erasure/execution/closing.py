@@ -6,13 +6,13 @@ then is the request complete.
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 
 from memadmin.audit import checkpoints, ledger, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import backups, disclosures, freezing, notices
+from memadmin.erasure import afterwards, backups, disclosures, freezing, notices
 from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.contents import Executed, PlaceResult
 from memadmin.erasure.certificates.issuing import issue
@@ -26,10 +26,8 @@ from memadmin.erasure.verification.probes import Probes
 from memadmin.erasure.verification.rows import Stretch
 from memadmin.erasure.verification.scanning import scan
 from memadmin.erasure.verification.schema import tables
-from memadmin.store import configuration, suppression
+from memadmin.store import suppression
 from memadmin.store.locations import Act
-from memadmin.store.models import Mode
-from memadmin.store.suppression import Terms
 
 METHODS = {
     "store.audit_payloads": "words and their salts deleted, the chain stays",
@@ -112,11 +110,9 @@ def _note_root(manifest: Manifest) -> None:
 
 
 def _settle(request: ErasureRequest, *, actor: str, now: datetime) -> None:
-    """From the fence to what holds afterwards: refused for a time, and remembered until the request is closed (see `ending`)."""
-    until = now + timedelta(days=configuration.value("erasure_block_days"))
-    terms = Terms(mode=Mode.BLOCK, block_until=until, keep_until=None)
+    """From the fence to what holds afterwards: refused or set aside for a time, and known until the request is closed (`ending`)."""
     names = list(request.subjects.filter(ticked=True, user_id__isnull=False).values_list("user_id", flat=True))
-    suppression.settle(target_of(request), terms=terms, user_ids=[str(name) for name in names], actor=actor, now=now)
+    suppression.settle(target_of(request), terms=afterwards.terms(now), user_ids=[str(name) for name in names], actor=actor, now=now)
 
 
 def _purge(request: ErasureRequest, manifest: Manifest) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 
 from django.db import transaction
 from django.db.models import Count
@@ -13,15 +13,15 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.audit.ledger import Line
 from memadmin.audit.models import AuditEntry
+from memadmin.erasure import afterwards
 from memadmin.erasure.access_exports import ending
 from memadmin.erasure.intake import Thing
 from memadmin.erasure.models import AccessExport, ExportState, Kind
 from memadmin.erasure.models.access_exports import LIVE
 from memadmin.erasure.restoring.papers import ACTOR
 from memadmin.erasure.restoring.told import Erasure, HoldTold
-from memadmin.store import configuration, holding, suppression
+from memadmin.store import holding, suppression
 from memadmin.store.models import Container, Hold, HoldScope, Mode, Subject, Suppression
-from memadmin.store.suppression import Terms
 
 
 @dataclass(slots=True)
@@ -125,8 +125,7 @@ def remember(told: Erasure, *, now: datetime) -> int:
     if not Kind(told.facts["kind"]).is_about_people:
         return 0
     target = f"erasure/{told.request}"
-    until = told.ended_at + timedelta(days=configuration.value("erasure_block_days"))
-    terms = Terms(mode=Mode.BLOCK, block_until=until)
+    terms = afterwards.terms(told.ended_at)
     containers = {str(each.uid): each for each in Container.objects.filter(uid__in=[fence["container"] for fence in _fences(told)])}
     made = 0
     for fence in _fences(told):
@@ -135,9 +134,9 @@ def remember(told: Erasure, *, now: datetime) -> int:
             named = {"key_id": fence["key_id"], "container": container}
             made += suppression.remember(fence["digest"], **named, terms=terms, request_ref=target, now=now)
     if told.completed is not None:
-        suppression.block_until(target, until)
+        suppression.block_until(target, terms.block_until)
     if made:
-        log.append(Action.SUPPRESSION_PLACED, actor=ACTOR, target=target, at=now, reason_code="ledger", counts={"block": made})
+        log.append(Action.SUPPRESSION_PLACED, actor=ACTOR, target=target, at=now, reason_code="ledger", counts={terms.mode.value: made})
     return made
 
 

@@ -92,6 +92,7 @@ def _ask(request: PersonRequest, found: ErasureRequest, *, problem: str = "", st
         **named_in(request.user, found),
         "stopped": configuration.value("erasure_paused"),
         "block_days": configuration.value("erasure_block_days"),
+        "set_aside": configuration.value("erasure_set_aside"),
     }
     return render(request, "erasure/approval.html", context, status=status)
 
