@@ -58,12 +58,12 @@ def view_of(job: Job) -> JobView:
 
 
 def checkpoint(job: JobView, step: Step, *, now: datetime) -> JobView:
-    """Save how far the job is and extend the lease. Raises LeaseLost.
+    """Save how far the job is and extend the lease; an attempt before this one has failed no more. Raises LeaseLost.
 
     The runner calls it between steps, for those that have not done so with `save`.
     """
     if not step.saved:
-        _write(job, cursor=step.cursor, done=step.done, total=step.total, lease_until=now + limits.LEASE)
+        _write(job, cursor=step.cursor, done=step.done, total=step.total, lease_until=now + limits.LEASE, error_code="")
     return replace(job, cursor=step.cursor, done=step.done, total=step.total)
 
 
@@ -90,6 +90,11 @@ def hand_over(job: JobView) -> None:
 def give_back(job: JobView, *, error_code: str, ready_at: datetime) -> None:
     """Queue the job for another attempt, not before `ready_at`. Raises LeaseLost."""
     _write(job, state=JobState.QUEUED, error_code=error_code, ready_at=ready_at, **RELEASED)
+
+
+def wait(job: JobView, *, ready_at: datetime) -> None:
+    """Queue the job again, not before `ready_at`, as if this attempt had not been. Raises LeaseLost."""
+    _write(job, state=JobState.QUEUED, error_code="", attempts=F("attempts") - 1, ready_at=ready_at, **RELEASED)
 
 
 def fail(job: JobView, *, error_code: str, now: datetime) -> None:

@@ -25,6 +25,10 @@ class KindTaken(Exception):
     """Two handlers want the same kind."""
 
 
+class Waits(Exception):
+    """Raised by a step that may not go on now, though nothing is wrong: the job waits, and no attempt is used up by that."""
+
+
 @dataclass(frozen=True)
 class JobView:
     """What a step may know of its job. `token` is the lease that `lease.checkpoint` asks for."""

@@ -38,6 +38,8 @@ def run_stretch(job_id: int, *, clock: Clock = timezone.now, stretch: timedelta 
         _attempt(job, clock=clock, seconds=seconds, beat=_beats(clock))
     except LeaseLost:
         logger.warning("job %d: lease lost, stopped", job.id)
+    except registry.Waits:
+        logger.info("job %d: may not go on now, waits", job.id)
 
 
 def run_inline(job: Job, *, now: datetime | None = None) -> Job:
@@ -62,6 +64,9 @@ def _attempt(job: JobView, *, clock: Clock, seconds: float, beat: Callable[[], N
     try:
         _steps(job, clock=clock, until=began + seconds, beat=beat)
     except LeaseLost:
+        raise
+    except registry.Waits:
+        lease.wait(job, ready_at=clock() + limits.MAY_NOT_GO_ON)
         raise
     except Exception as error:
         if transaction.get_autocommit():

@@ -3,10 +3,10 @@ from datetime import timedelta
 import pytest
 from django_q.models import OrmQ
 
-from memadmin.jobs import heartbeat, limits, queue, runner
+from memadmin.jobs import heartbeat, lease, limits, queue, runner
 from memadmin.jobs.lease import LeaseLost
 from memadmin.jobs.models import Job, JobState
-from memadmin.jobs.registry import Step
+from memadmin.jobs.registry import Step, Waits
 from tests.factories import NOON
 
 pytestmark = pytest.mark.django_db
@@ -84,6 +84,40 @@ def test_a_failed_attempt_is_named_by_its_class_and_waits(handle, clock):
     job.refresh_from_db()
     assert (job.state, job.error_code, job.attempts) == (JobState.QUEUED, "ZeroDivisionError", 1)
     assert job.ready_at == NOON + timedelta(minutes=1)
+
+
+def test_a_job_that_may_not_go_on_waits_without_an_error_or_an_attempt(handle, clock):
+    handle("held", lambda job, *, now: waits(), max_attempts=1)
+    job = queued("held")
+
+    for _ in range(3):
+        runner.run_stretch(job.pk, clock=clock)
+        job.refresh_from_db()
+        assert (job.state, job.attempts, job.error_code) == (JobState.QUEUED, 0, "")
+        assert job.ready_at == clock() + limits.MAY_NOT_GO_ON
+        clock.now = job.ready_at
+    with pytest.raises(Waits):
+        runner.run_inline(job, now=NOON)
+
+
+def test_a_failure_is_told_until_the_next_step_that_goes_well(handle, clock):
+    handle("fails", fails)
+    job = queued("fails")
+    with pytest.raises(ZeroDivisionError):
+        runner.run_stretch(job.pk, clock=clock)
+    clock.pass_by(minutes=2)
+
+    again = lease.take(job.pk, now=clock())
+    job.refresh_from_db()
+    assert job.error_code == "ZeroDivisionError"
+    lease.checkpoint(again, Step(False, done=1), now=clock())
+
+    job.refresh_from_db()
+    assert job.error_code == ""
+
+
+def waits() -> Step:
+    raise Waits
 
 
 def test_each_wait_is_longer_until_the_attempts_are_used_up(handle, clock):

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -12,7 +13,8 @@ from django.utils import timezone
 from memadmin.access.roles import Role
 from memadmin.erasure.certificates.receipts import is_about
 from memadmin.erasure.execution import steps
-from memadmin.erasure.models import ErasureRequest, FindingKind, Outcome, Status, Verification
+from memadmin.erasure.models import ErasureRequest, Finding, FindingKind, Outcome, Status, Verification
+from memadmin.jobs import runner
 from memadmin.jobs.models import Job
 from memadmin.store import configuration
 from memadmin.store.models import LongTermMemory
@@ -153,6 +155,30 @@ def test_the_emergency_stop_is_seen_on_the_request_and_keeps_it_from_going_on(co
     assert "All erasures are stopped" in page_of(cora, running)
     assert post(cora, "look-again", running).status_code == 409
     assert running.state == Status.RESIDUE_FOUND
+
+
+def test_what_stands_in_a_table_that_nobody_described_says_that_no_erasure_reaches_it(cora: Client, running: ErasureRequest):
+    with_findings(running)
+    assert "no erasure reaches it" not in page_of(cora, running)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE old_notes (body text)")
+    Finding.objects.update(table="old_notes", column="body")
+
+    page = page_of(cora, running)
+
+    assert "<code>old_notes</code> is no table of memadmin's" in page
+    assert "then look again" in page
+
+
+def test_an_erasure_under_way_that_is_stopped_says_when_it_goes_on_and_not_that_it_failed(cora: Client, running: ErasureRequest):
+    job = Job.objects.get(kind=steps.EXECUTE)
+    configuration.change("erasure_paused", True, actor=ACTOR, now=timezone.now())
+    runner.run_stretch(job.pk)
+
+    page = page_of(cora, running)
+
+    assert "it goes on from here by itself, within about a minute" in page
+    assert "failed with" not in page
 
 
 def test_auditors_and_approvers_follow_it_and_change_nothing(running: ErasureRequest):

@@ -39,7 +39,7 @@ from memadmin.erasure.moves import WrongState, move
 from memadmin.erasure.verification import looking
 from memadmin.jobs import lease, queue
 from memadmin.jobs.models import Job
-from memadmin.jobs.registry import JobView, Step
+from memadmin.jobs.registry import JobView, Step, Waits
 from memadmin.store import configuration, locations
 from memadmin.store.durability import lose_at_worst
 from memadmin.store.locations import Act, Location
@@ -51,7 +51,7 @@ IN_WORDS = (Act.REDACT, Act.REDERIVE)
 MOMENT = 0.2  # seconds between two savings of what goes through many tables, most of which hold next to nothing
 
 
-class Paused(Exception):
+class Paused(Waits):
     """The emergency stop is set: no erasure goes on until it is lifted."""
 
 

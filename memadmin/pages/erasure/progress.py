@@ -16,6 +16,8 @@ from memadmin.erasure.models import ErasureRequest, Status
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, leave_to, wants_part
+from memadmin.store import locations
+from memadmin.store.coverage import unknown_tables
 
 WORKING = frozenset({Status.EXECUTING, Status.VERIFYING})
 BEGUN = WORKING | {Status.STALLED, Status.RESIDUE_FOUND}
@@ -65,11 +67,14 @@ def about_execution(found: ErasureRequest) -> dict[str, Any]:
         return {}
     look, searched = resuming.last_look(found), resuming.is_searched(found)
     progress = progress_of(found)
+    findings = list(look.findings.order_by("kind", "table", "column")) if look and found.state == Status.RESIDUE_FOUND else []
     return {
         "progress": progress,
         "cause": CAUSES.get(progress.error_code, ""),
         "follows": found.state in WORKING or searched,
         "searched": searched,
         "look": look,
-        "findings": list(look.findings.order_by("kind", "table", "column")) if look and found.state == Status.RESIDUE_FOUND else [],
+        "findings": findings,
+        "titles": {place.table: place.title for place in locations.in_order() if place.table},
+        "unknown": sorted({each.table for each in findings} & set(unknown_tables())) if findings else [],
     }

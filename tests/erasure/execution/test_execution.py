@@ -15,7 +15,7 @@ from memadmin.erasure.execution import resuming, steps
 from memadmin.erasure.models import ErasureRequest, Status
 from memadmin.erasure.planting import made_row_by_row, plant_person, plant_row
 from memadmin.jobs.models import Job
-from memadmin.jobs.runner import run_inline
+from memadmin.jobs.runner import run_inline, run_stretch
 from memadmin.store import configuration, holding, ingest, locations
 from memadmin.store.check import check
 from memadmin.store.holding import Placing
@@ -309,6 +309,25 @@ def test_the_emergency_stop_holds_everything(container, person):
     assert steps.begin_approved(now=NOON) == 0
     request.refresh_from_db()
     assert request.state == Status.APPROVED
+
+
+def test_an_erasure_under_way_waits_for_the_end_of_the_stop_however_long_that_takes(container, person):
+    request = opened(CANARY)
+    approved(request)
+    steps.begin_approved(now=NOON)
+    job = Job.objects.get(kind=steps.EXECUTE)
+    configuration.change("erasure_paused", True, actor=ACTOR, now=NOON)
+
+    for day in range(10):
+        run_stretch(job.pk, clock=lambda day=day: NOON + days(day))
+    request.refresh_from_db()
+    assert request.state == Status.EXECUTING
+    assert LongTermMemory.objects.filter(subject=person.subject).exists()
+
+    configuration.change("erasure_paused", False, actor=ACTOR, now=NOON + days(10))
+    run_stretch(job.pk, clock=lambda: NOON + days(10))
+    request.refresh_from_db()
+    assert request.state == Status.COMPLETED
 
 
 def test_94_a_residue_is_found_and_nothing_is_complete(container, person, monkeypatch):
