@@ -30,6 +30,14 @@ WORDS = {
 }
 
 
+MEANS = {
+    Kind.ALTERED: "An entry, or what stands beside it, is not what was written, or one is missing in the middle.",
+    Kind.CUT_OFF: "Entries at the end are gone, or the checkpoints that named them.",
+    Kind.PAYLOAD_MISSING: "What a person wrote beside an entry is gone, and nothing accounts for it.",
+    Kind.PROTECTION_MISSING: "Triggers of the database that refuse changes of the log are gone or changed: nothing stops a change now.",
+}
+
+
 @dataclass(frozen=True)
 class Finding:
     kind: Kind
@@ -78,6 +86,10 @@ class Report:
     justified: set[tuple[str, int]] = field(default_factory=set)
 
     @property
+    def worst_first(self) -> list[Finding]:
+        return sorted(self.findings, key=lambda each: each.kind)
+
+    @property
     def tail_pinned(self) -> bool:
         """Whether the last row of every stream is anchored outside the database."""
         streams = [part for part in self.streams if part.rows]
@@ -102,3 +114,8 @@ class Report:
         self.found[kind] += 1
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(Finding(kind, stream, seq if seq is None or isinstance(seq, int) else str(seq), field, message))
+
+
+def severity(said: str) -> int:
+    """Return by what findings are sorted that were written down in words: the worst have the lowest."""
+    return next((int(kind) for kind, words in WORDS.items() if said.startswith(words.upper())), max(WORDS))

@@ -130,13 +130,17 @@ class Verification(models.Model):
     rows = models.BigIntegerField(default=0)
     checkpoint = models.BigIntegerField(default=0)  # the last one when it began; 0: there was none
     found = models.JSONField(default=dict)  # by exit code: how many
-    first_findings = models.JSONField(default=list)  # as the command prints them
+    first_findings = models.JSONField(default=list)  # as the command prints them, the worst first
     redacted = models.BigIntegerField(default=0)
     clock_went_back = models.BigIntegerField(default=0)  # how often
     unanchored = models.BigIntegerField(default=0)
 
     class Meta:
         db_table = "audit_verification"
+
+    @property
+    def findings(self) -> int:
+        return sum(self.found.values())
 
     def __str__(self) -> str:
         return f"verification/{self.pk}"

@@ -12,7 +12,7 @@ from django.db import connection, transaction
 
 from memadmin.audit import anchors, checkpoints, log, stretches
 from memadmin.audit.actions import Action
-from memadmin.audit.findings import COULD_NOT_RUN, WORDS, Kind, Report
+from memadmin.audit.findings import COULD_NOT_RUN, WORDS, Kind, Report, severity
 from memadmin.audit.models import AuditEntry, AuditHead, Outcome, Stream, Verification
 from memadmin.audit.stretches import Place
 from memadmin.jobs import lease, queue
@@ -99,8 +99,8 @@ def _save(job: JobView, look: Verification, report: Report, place: Place | None,
     look.clock_went_back += report.clock_went_back
     for kind, number in report.found.items():
         look.found[str(int(kind))] = look.found.get(str(int(kind)), 0) + number
-    room = FINDINGS_KEPT - len(look.first_findings)
-    look.first_findings += [str(each) for each in report.findings[: max(0, room)]]
+    said = [*look.first_findings, *(str(each) for each in report.worst_first[:FINDINGS_KEPT])]
+    look.first_findings = sorted(said, key=severity)[:FINDINGS_KEPT]
     look.save()
     cursor = {"look": look.pk, "place": place and place.as_cursor()}
     total = sum(AuditHead.objects.values_list("seq", flat=True)) if look.whole else None
@@ -119,7 +119,7 @@ def _end(look: Verification, *, actor: str, now: datetime) -> None:
 
 
 def _tell(look: Verification, *, actor: str, code: str, now: datetime) -> None:
-    counts = {"exit_code": look.exit_code or 0, "rows": look.rows, "findings": sum(look.found.values()), "unanchored": look.unanchored}
+    counts = {"exit_code": look.exit_code or 0, "rows": look.rows, "findings": look.findings, "unanchored": look.unanchored}
     if look.clock_went_back:
         counts["clock_went_back"] = look.clock_went_back
     outcome = Outcome.FAILED if look.exit_code else Outcome.OK

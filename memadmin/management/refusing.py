@@ -12,7 +12,8 @@ from memadmin.erasure.restoring.wording import told
 
 # Those that look, that make what the program itself needs, and the one that puts it right.
 ALLOWED = {"reapply_erasures", "verify_audit_log", "check_store", "store_counts", "create_person", "up", "test"}
-HARMLESS = {("erasure", "verify"), ("erasure", "show"), ("audit_log", "accept-restore")}  # that alone lets nobody in
+HARMLESS = {("erasure", "show"), ("audit_log", "accept-restore")}  # that alone lets nobody in
+OF_A_FILE = {("erasure", "verify")}  # asks no database, and touches none: whoever was given a file has no other
 # Those that make the store, and those that say with an exit code of their own what a database lacks.
 WITHOUT_A_STORE = {"up", "test", "reapply_erasures", "verify_audit_log"}
 NO_STORE = (
@@ -26,7 +27,7 @@ def refusal_of(words: Sequence[str]) -> str:
     """Return why the command, given as the words behind `manage.py`, may not run now; "" where it may."""
     name = words[0] if words else "help"
     ours = str(get_commands().get(name, "")).startswith("memadmin")
-    if not ours or {"--help", "-h"} & set(words):
+    if not ours or tuple(words[:2]) in OF_A_FILE or {"--help", "-h"} & set(words):
         return ""
     if name not in WITHOUT_A_STORE and not _has_a_store():
         return NO_STORE

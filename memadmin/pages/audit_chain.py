@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 from memadmin.access.actors import actor_of
 from memadmin.audit import checkpoints, log, verification
 from memadmin.audit.anchors import AnchorsUnusable
-from memadmin.audit.findings import COULD_NOT_RUN
+from memadmin.audit.findings import COULD_NOT_RUN, MEANS, Kind
 from memadmin.audit.models import AuditPending, Verification
 from memadmin.jobs import heartbeat, schedules
 from memadmin.lifecycle import verifying
@@ -50,6 +50,7 @@ def chain_status(*, now: datetime) -> dict[str, Any]:
     job, last = verifying.under_way(), verifying.latest()
     status: dict[str, Any] = {
         "last": last,
+        "means": _means(last.exit_code if last else None),
         "could_not_run": COULD_NOT_RUN,
         "job": job,
         "percent": None if job is None or not job.total else min(100, 100 * job.done // job.total),
@@ -62,7 +63,20 @@ def chain_status(*, now: datetime) -> dict[str, Any]:
         return {**status, "chain": {"problem": str(error)}}
     anchored_at = datetime.fromisoformat(report.anchors.at) if report.anchors.at else None
     waiting, looked_at = AuditPending.objects.count(), sum(part.rows for part in report.streams)
-    return {**status, "chain": {"report": report, "waiting": waiting, "anchored_at": anchored_at, "looked_at": looked_at}}
+    return {
+        **status,
+        "chain": {
+            "report": report,
+            "means": _means(report.exit_code),
+            "waiting": waiting,
+            "anchored_at": anchored_at,
+            "looked_at": looked_at,
+        },
+    }
+
+
+def _means(exit_code: int | None) -> str:
+    return MEANS[Kind(exit_code)] if exit_code in set(Kind) else ""
 
 
 def late(last: Verification | None, *, now: datetime) -> list[str]:

@@ -239,3 +239,13 @@ def test_an_end_that_was_cut_off_before_the_checkpoint_is_found_from_there_too()
         call_command("verify_audit_log", "--from", "1")
 
     assert ended.value.code == 21
+
+
+def test_the_worst_finding_is_told_first_however_many_triggers_are_gone():
+    act(20)
+    with lifted(), connection.cursor() as cursor:
+        cursor.execute("UPDATE audit_entry SET actor = 'person/9' WHERE seq = 14")
+        found = look()
+
+    assert found.first_findings[0].startswith("ALTERED governance/14 actor")
+    assert found.findings > 5

@@ -14,7 +14,7 @@ from memadmin.access.models import Person
 from memadmin.access.roles import Role
 from memadmin.audit import checkpoints, exporting, log
 from memadmin.audit.actions import Action
-from memadmin.audit.models import AuditEntry, Stream
+from memadmin.audit.models import AuditEntry, Stream, Verification
 from memadmin.jobs import heartbeat
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
@@ -23,7 +23,7 @@ from memadmin.pages import auditing
 from memadmin.pages.templatetags.memadmin import short_target
 from tests.audit_protection import lifted
 from tests.erasure.workflow import opened
-from tests.factories import NOON, a_memory, make_container, store
+from tests.factories import ACTOR, NOON, a_memory, make_container, store
 from tests.people import HTMX, a_browser_of, auditor, support
 
 pytestmark = pytest.mark.django_db
@@ -135,7 +135,7 @@ def test_f89_the_page_says_which_of_the_newest_entries_was_changed():
     with lifted(), connection.cursor() as cursor:
         cursor.execute("UPDATE audit_entry SET actor = 'person/9' WHERE seq = %s", [entry.seq])
 
-    assert f"The log is not whole: governance/{entry.seq} actor" in text_of(browser.get(reverse(URL)))
+    assert f"The log is not whole: ALTERED governance/{entry.seq} actor" in text_of(browser.get(reverse(URL)))
 
 
 def test_an_export_proves_itself_and_leaves_an_entry():
@@ -315,3 +315,17 @@ def test_55_what_names_no_uid_is_closed_to_who_sees_some_containers_only_and_bre
 )
 def test_what_an_entry_is_about_fits_into_its_column(target, shown):
     assert short_target(target) == shown
+
+
+def test_of_many_findings_the_page_shows_the_worst_and_says_how_many_there_are_and_what_they_mean():
+    told = [f"ALTERED governance/{number} actor: the column is not what the leaf says" for number in range(1, 8)]
+    Verification.objects.create(
+        whole=True, actor=ACTOR, started_at=NOON, ended_at=NOON, exit_code=20, found={"20": 7, "23": 8}, first_findings=told
+    )
+
+    page = text_of(auditor().get(reverse(URL)))
+
+    assert "governance/5 actor" in page
+    assert "governance/6 actor" not in page
+    assert "The worst 5 of 15." in page
+    assert "is not what was written" in page

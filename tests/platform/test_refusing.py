@@ -22,6 +22,15 @@ def test_what_makes_the_store_or_needs_none_runs_without_one(monkeypatch, words)
     assert NO_STORE not in refusal_of(words)
 
 
+def test_the_file_of_a_certificate_is_checked_without_asking_any_database(monkeypatch):
+    def asked():
+        pytest.fail("the database was asked")
+
+    monkeypatch.setattr(connection.introspection, "table_names", asked)
+
+    assert refusal_of(("erasure", "verify", "certificate.json")) == ""
+
+
 def test_with_a_store_nothing_is_refused_for_it():
     assert refusal_of(("store_counts",)) == ""
 

@@ -71,7 +71,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     rows += [[str(place[name]) for name in ("title", "planted", "found", "erased", "left")] for place in report["places"]]
     widths = [max(len(row[at]) for row in rows) for at in range(5)]
     lines = ["  ".join([row[0].ljust(widths[0]), *(row[at].rjust(widths[at]) for at in range(1, 5))]) for row in rows]
-    lines += [f"{each['place']}: controls only, since {each['because']}" for each in report["controls_only"]]
+    lines += [f"{each['title']}: tried by the verification's controls alone, since {each['because']}" for each in report["controls_only"]]
     same = {True: "byte for byte as before", False: "CHANGED", None: "not looked at"}[report["neighbour_same"]]
     lines.append(f"Neighbour with an id that begins alike: {same}")
     lines.append(f"Traces in the database's own bytes: {report['traces_before']} before, {report['traces_after']} after")

@@ -39,6 +39,13 @@ ACTS: dict[str, Callable[[datetime], tuple[dict[str, Any], str]]] = {
 }
 
 
+WOULD = {
+    "anchor": "Would write a signed checkpoint.",
+    "rotate-key": "Would make a new key, which signs checkpoints and certificates from then on; the old one announces it.",
+    "accept-restore": "Would write down that an older database was put back, and how many rows were lost.",
+}
+
+
 class Command(BaseCommand):
     help = (
         "anchor: write a signed checkpoint now. rotate-key: sign with a new key. accept-restore: say that an older database was put back."
@@ -52,7 +59,8 @@ class Command(BaseCommand):
     def handle(self, *, act: str, **options: Any) -> None:
         if not options["commit"]:
             lost = checkpoints.lost_rows()
-            said, words = {"act": act, "would_lose": lost}, f"Would {act}. Anchored rows that this database lacks: {sum(lost.values()):,}."
+            said = {"act": act, "would_lose": lost}
+            words = f"{WOULD[act]} Rows that a checkpoint names and this database lacks: {sum(lost.values()):,}. Do it with --commit."
         else:
             said, words = self._act(act)
         self.stdout.write(json.dumps(said) if options["json"] else words)

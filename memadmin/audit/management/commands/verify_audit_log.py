@@ -123,7 +123,7 @@ def _as_lines(report: Report) -> list[str]:
         f"{part.stream}: {part.rows:,} rows" + (f", {part.first_seq} to {part.last_seq}, last hash {part.last_hash}" if part.rows else "")
         for part in report.streams
     ]
-    lines += [str(each) for each in report.findings]
+    lines += [str(each) for each in report.worst_first]
     unsaid = report.found.total() - len(report.findings)
     if unsaid:
         lines.append(f"... and {unsaid:,} more")

@@ -130,7 +130,7 @@ def _rows_of(found: Plan) -> list[str]:
     lost = sum(found.lost.values())
     lines += [f"The audit log lacks {lost:,} rows that were anchored; a new epoch would name them."] if lost else []
     lines += [
-        f"Would erase again {len(found.erasures):,} requests, place {said['holds_to_place']:,} holds again, release"
+        f"Would erase again {_counted(len(found.erasures), 'request')}, place {said['holds_to_place']:,} holds again, release"
         f" {said['holds_to_release']:,}, lift {said['to_lift']:,} suppressions. Do it with --commit."
     ]
     return lines + _to_correct(found)
@@ -151,11 +151,15 @@ def _did(done: Done) -> dict[str, Any]:
 
 def _summary(done: Done) -> list[str]:
     return [
-        f"Erased again {done.erasures:,} requests ({done.items:,} items); placed {done.holds_placed:,} holds again, released"
-        f" {done.holds_released:,}; suppressed {done.suppressed:,} more users, lifted {done.lifted:,} suppressions."
+        f"Erased again {_counted(done.erasures, 'request')} ({_counted(done.items, 'item')}); placed {done.holds_placed:,} holds again,"
+        f" released {done.holds_released:,}; suppressed {done.suppressed:,} more users, lifted {done.lifted:,} suppressions."
     ]
 
 
 def _standing() -> str:
     state = guard.look()
     return "Everybody is let in." if state.is_open else "NOT open: " + "; ".join(reason.label for reason in state.reasons) + "."
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
