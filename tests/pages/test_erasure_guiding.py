@@ -8,7 +8,9 @@ from django.urls import reverse
 from django.utils import timezone
 
 from memadmin.access.roles import Role
-from memadmin.erasure.models import ErasureRequest, Kind, Status
+from memadmin.erasure.models import AccessExport, Channel, ErasureRequest, ExportState, Kind, Status
+from memadmin.erasure.models.access_exports import LIVE
+from memadmin.pages.erasure import guiding
 from memadmin.store import configuration
 from memadmin.store.models import LongTermMemory
 from tests.erasure.on_pages import do, look, signed_in
@@ -80,6 +82,45 @@ def test_each_kind_says_what_comes_next_and_what_is_missing(cora: Client, memory
 
     assert said in page
     assert "Note first how it is known that the request comes from the person." in page
+
+
+@pytest.mark.parametrize(
+    ("state", "said"),
+    [
+        (ExportState.READY, "Make its link and hand it out"),
+        (ExportState.HANDED_OUT, "nobody has used it yet"),
+        (ExportState.COLLECTED, "The person has taken the export"),
+        (ExportState.EXPIRED, "Make the export, hand out its link"),
+    ],
+)
+def test_a_request_for_access_says_what_comes_next_by_how_far_its_export_is(memory: LongTermMemory, state: ExportState, said: str):
+    request = opened(kind=Kind.ACCESS, now=timezone.now())
+    ErasureRequest.objects.update(state=Status.REVIEW)
+    ended = {} if state in LIVE else {"ended_at": timezone.now()}
+    code = {"code_digest": "0" * 64} if state == ExportState.HANDED_OUT else {}
+    AccessExport.objects.create(
+        request=request, manifest_number=1, state=state, started_by=ACTOR, started_at=timezone.now(), **ended, **code
+    )
+    request.refresh_from_db()
+
+    assert said in guiding.what_comes_next(request)
+
+
+def test_what_the_clock_asks_for_speaks_of_no_person_who_asks(cora: Client, memory: LongTermMemory):
+    request = about(memory)
+    look(cora, request)
+    ErasureRequest.objects.update(kind=Kind.STORAGE_LIMIT, channel=Channel.NIGHTLY, identity_level=None)
+
+    page = page_of(cora, request)
+    waiting(request)
+    approval = page_of(signed_in("ali", Role.ADMINISTRATOR), request, "approval")
+
+    assert "Nobody has asked for this but the clock" in page
+    assert "Gathered at night by" in page
+    for said in ("not verified", "who asks", "Letter to the person", "about this person"):
+        assert said not in page
+    assert "is young again" in approval
+    assert "refused for" not in approval
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from django.db.models import Count
 
 from memadmin.access.models import Person
 from memadmin.erasure import deciding
-from memadmin.erasure.models import ErasureRequest, Kind, Manifest, Status
+from memadmin.erasure.models import ErasureRequest, ExportState, Kind, Manifest, Status
 from memadmin.pages.erasure.shown_items import NOUNS, shown_items
 
 NAMED = 5  # items of a request that are shown one by one
@@ -22,6 +22,13 @@ AHEAD: dict[str, str] = {
     Kind.RESTRICT: "With your answer the users that are ticked are restricted: nothing of them is recalled, summarised, evicted or changed "
     "until somebody lifts it.",
     Kind.ACCESS: "Make the export, hand out its link, then answer with a letter. Nothing is changed or erased.",
+    Kind.STORAGE_LIMIT: "Nobody has asked for this but the clock. Look through what was found, withhold what has to stay, then freeze the "
+    "list. A second person approves it as it stands, and nothing is erased before.",
+}
+EXPORTING: dict[str, str] = {
+    ExportState.READY: "The export is made. Make its link and hand it out, then answer with a letter.",
+    ExportState.HANDED_OUT: "The link is made, and nobody has used it yet. Answer with a letter once the person has the link.",
+    ExportState.COLLECTED: "The person has taken the export. Answer with a letter.",
 }
 
 
@@ -34,7 +41,10 @@ def what_comes_next(found: ErasureRequest) -> str:
     """Say in one sentence what is done now, and what follows from it; "" where the page says it by itself."""
     if found.state == Status.RECEIVED:
         return LOOKING
-    return AHEAD.get(found.kind, ERASING) if found.state == Status.REVIEW else ""
+    if found.state != Status.REVIEW:
+        return ""
+    newest = found.access_exports.order_by("-pk").values_list("state", flat=True).first() if found.kind == Kind.ACCESS else None
+    return EXPORTING.get(newest or "", AHEAD.get(found.kind, ERASING))
 
 
 def missing_before(found: ErasureRequest, manifest: Manifest | None, *, undecided: bool, not_asked: bool) -> list[str]:
