@@ -110,4 +110,5 @@ def _said(report: Report, target: Target) -> dict[str, Any]:
     ]
     containers = list(target.used.values())
     noted = [(code.replace("_", " "), number) for code, number in summary["noted"].items()]
-    return {"summary": summary, "kinds": kinds, "containers": containers, "problems": report.first_problems, "noted": noted}
+    said = {"summary": summary, "kinds": kinds, "set_aside": sum(summary["set_aside"].values()), "containers": containers}
+    return {**said, "problems": report.first_problems, "noted": noted}

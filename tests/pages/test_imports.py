@@ -9,8 +9,10 @@ from django.urls import reverse
 from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry
 from memadmin.pages import imports
-from memadmin.store.models import Container, LongTermMemory
-from tests.factories import make_container
+from memadmin.store import suppression
+from memadmin.store.models import Container, LongTermMemory, Mode
+from memadmin.store.suppression import Terms
+from tests.factories import ACTOR, NOON, make_container
 from tests.people import a_browser_of, support
 
 pytestmark = pytest.mark.django_db
@@ -114,3 +116,13 @@ def test_imports_are_for_those_with_the_right():
     assert client.get(reverse("pages:import-new")).status_code == 403
     assert "Import…" not in text_of(client.get(reverse("pages:container-list")))
     assert "Import…" in text_of(administrator().get(reverse("pages:container-list")))
+
+
+def test_what_was_set_aside_since_it_was_erased_is_counted_and_leads_to_where_it_is_decided_on():
+    terms = Terms(mode=Mode.QUARANTINE)
+    suppression.suppress_users(["ann"], container=None, terms=terms, request_ref="erasure/7f0c", actor=ACTOR, now=NOON)
+
+    page = text_of(send(administrator()))
+
+    assert "items were set aside: erased on request before" in page
+    assert reverse("pages:returned-list") in page

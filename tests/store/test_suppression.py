@@ -5,7 +5,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from memadmin.audit.models import AuditEntry, AuditPayload
-from memadmin.store import appending, archive, dropping, ingest, quarantine, releasing, suppression, suppression_keys
+from memadmin.store import appending, archive, ingest, quarantine, releasing, suppression, suppression_keys
 from memadmin.store.archive import ArchiveNote
 from memadmin.store.models import Archived, LongTermMemory, Mode, Returned, Session, Subject, SuppressedKind, Suppression, WorkingMemory
 from memadmin.store.opening import Suppressed
@@ -252,39 +252,6 @@ def test_what_is_released_is_what_arrived():
     assert memory.created_at == item.created_at
     assert (Session.objects.get().metadata, WorkingMemory.objects.get().session.external_id) == ({"a": 1}, "s-1")
     assert not Returned.objects.exists()
-
-
-def test_what_nobody_decides_on_is_dropped():
-    container = make_container()
-    block(container, "ann", mode=Mode.QUARANTINE)
-    store(container, a_memory())
-
-    assert dropping.drop_expired(actor="job/tidy", now=NOON + days(6)) == 0
-    assert dropping.drop_expired(actor="job/tidy", now=NOON + days(8)) == 1
-    assert not Returned.objects.exists()
-
-
-def test_with_the_last_of_what_was_set_aside_goes_the_id_that_was_erased():
-    container = make_container()
-    block(container, "ann", mode=Mode.QUARANTINE)
-    store(container, a_memory("one"), a_memory("two"), a_memory("other", user_id="bob"))
-    first, second = Returned.objects.order_by("pk")
-
-    dropping.drop([first], actor=ACTOR, now=NOON)
-    assert set(Subject.objects.values_list("user_id", flat=True)) == {"ann", "bob"}
-    dropping.drop([second], actor=ACTOR, now=NOON)
-
-    assert list(Subject.objects.values_list("user_id", flat=True)) == ["bob"]
-
-
-def test_a_user_whose_text_alone_was_set_aside_stays_when_it_is_dropped():
-    container = make_container()
-    erase_text(container, "likes tea", mode=Mode.QUARANTINE)
-    store(container, a_memory("likes tea", user_id="bob"))
-
-    dropping.drop(list(Returned.objects.all()), actor=ACTOR, now=NOON)
-
-    assert Subject.objects.get().user_id == "bob"
 
 
 def test_an_item_waits_once_however_often_it_arrives():

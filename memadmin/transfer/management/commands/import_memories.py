@@ -63,6 +63,8 @@ class Command(BaseCommand):
         for kind in summary["new"]:
             numbers = "".join(f"{summary[column][kind]:>12,}" for column in ("new", "unchanged", "changed"))
             self.stdout.write(f"{kind.replace('_', '-'):<12}{numbers}")
+        if aside := sum(summary["set_aside"].values()):
+            self.stdout.write(f"set aside: {aside:,}, erased on request before; a compliance officer decides on them")
         for code, number in summary["noted"].items():
             self.stdout.write(f"noted: {code.replace('_', ' ')} ({number:,} times)")
         for line in report.first_problems:
