@@ -13,7 +13,8 @@ from django.db.models import F, Q, Sum
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Lower, Trim
 
-from memadmin.store.bulk import pair_table, uid_list
+from memadmin.store.among import PairAmong, UidAmong
+from memadmin.store.bulk import pair_table
 from memadmin.store.scoring import score_expression
 from retention.rules import RelevanceRule
 
@@ -31,13 +32,7 @@ NO_REASONS = (
 
 def with_uids(model: type[models.Model], uids: Iterable[UUID]) -> models.QuerySet[Any]:
     """Return the rows of a table with these uids, any number of them."""
-    return model._default_manager.filter(pk__in=_keys_of(model, uids))
-
-
-def _keys_of(model: type[models.Model], uids: Iterable[UUID]) -> RawSQL:
-    """Return a query of its own: a table that is named in raw SQL may have another name around it."""
-    condition, parameters = uid_list("uid", uids)
-    return RawSQL(f"SELECT id FROM {model._meta.db_table} WHERE {condition}", parameters)
+    return model._default_manager.filter(UidAmong("uid", list(uids)))
 
 
 _OPEN_TO = {  # parameters: the name, and the roles twice
@@ -109,7 +104,7 @@ class ItemQuerySet(models.QuerySet[Any]):
         return self.filter(subject=subject)
 
     def with_uids(self, uids: Iterable[UUID]) -> Self:
-        return self.filter(pk__in=_keys_of(self.model, uids))
+        return self.filter(UidAmong("uid", list(uids)))
 
 
 class PinnableQuerySet(ItemQuerySet):
@@ -156,9 +151,11 @@ class PinQuerySet(models.QuerySet[Any]):
 class SessionQuerySet(PinnableQuerySet):
     def named(self, names: Iterable[tuple[int, str | None]]) -> Self:
         """Sessions by the key of their subject and the id that the agent gave them, any number of them."""
-        pairs, parameters = pair_table(names)
-        # Two lists with IN would be tried in every combination.
-        ids = f"SELECT s.id FROM ({pairs}) AS wanted JOIN store_session AS s ON s.subject_id = number AND s.external_id = text"
+        pairs = list(names)
+        if connection.vendor == "postgresql":
+            return self.filter(PairAmong("subject_id", "external_id", pairs))
+        wanted, parameters = pair_table(pairs)  # SQLite goes by the index of both only from the pairs to the rows
+        ids = f"SELECT s.id FROM ({wanted}) AS wanted JOIN store_session AS s ON s.subject_id = number AND s.external_id = text"
         return self.filter(id__in=RawSQL(ids, parameters))
 
     def active_between(self, since: datetime | None, before: datetime | None) -> Self:
