@@ -46,21 +46,47 @@ def searched_places() -> list[Location]:
     return [location for location in locations.in_order() if location.searched and location.table in _models()]
 
 
-def ask(manifest: Manifest, scope: RequestScope, location: Location, after: Any, *, again: bool = False, most: int = 0) -> Any:
-    """Add one page of a place, and return where the next one begins, None after the last. It has so many rows at `most`, else `PAGE`.
+def ask(manifest: Manifest, scope: RequestScope, location: Location, after: Any, *, again: bool = False) -> Any:
+    """Add one page of a place, and return where the next one begins, None after the last.
 
     `again`: the place has been asked for whole users, now it is for what was reached from them, which may be the same.
     """
-    page = _asked(manifest, scope, location, after, most or PAGE)
+    page = _asked(manifest, scope, location, after, PAGE)
     if page is None:
         return None
     new = _new(manifest, location, page.found) if again else page.found
     for item_class, found in _by_class(manifest, scope, location, new):
         act = Act.DELETE if location.name in BY_UID else location.act
-        waits = item_class == ItemClass.MENTION and act != Act.KEEP
-        reason = mentions.IDENTIFIER if item_class == ItemClass.MENTION else ""
-        manifests.add(manifest, location.name, found, item_class=item_class, act=act, reason=reason, waits=waits)
+        if item_class == ItemClass.MENTION:
+            waits = act != Act.KEEP
+            things = _matched(manifest, location, found) if waits else found
+            manifests.add(manifest, location.name, things, item_class=item_class, act=act, reason=mentions.IDENTIFIER, waits=waits)
+        else:
+            manifests.add(manifest, location.name, found, item_class=item_class, act=act)
     return page.after
+
+
+def ask_for_rest(manifest: Manifest, scope: RequestScope, location: Location, after: Any, *, most: int) -> Any:
+    """The same of a place that was asked before, `most` rows a page, but for what somebody has to decide about first: what is new."""
+    page = _asked(manifest, scope, location, after, most)
+    if page is None:
+        return None
+    for item_class, found in _by_class(manifest, scope, location, _new(manifest, location, page.found)):
+        if item_class != ItemClass.MENTION:
+            manifests.add(manifest, location.name, found, item_class=item_class, act=location.act)
+    return page.after
+
+
+def _matched(manifest: Manifest, location: Location, found: Sequence[Found]) -> list[Found]:
+    """Note by what each row mentions the person, so that rows that share it are decided about together."""
+    searcher, model = mentions.searcher_of(manifest), model_of(location)
+    said: dict[Any, Match | None] = {}
+    for at in range(0, len(found), 500):
+        keys = [thing.key for thing in found[at : at + 500]]
+        rows = model._default_manager.filter(pk__in=keys).values("pk", *looked_through(location))
+        said |= {row["pk"]: searcher.match(searched_in(location, row)) for row in rows}
+    matches = [(thing, said.get(thing.key)) for thing in found]
+    return [replace(thing, matched=match.ref, matched_at=match.at) if match else thing for thing, match in matches]
 
 
 def _asked(manifest: Manifest, scope: RequestScope, location: Location, after: Any, most: int) -> Page | None:
@@ -93,7 +119,10 @@ def _new(manifest: Manifest, location: Location, found: Sequence[Found]) -> list
 
 def _by_class(manifest: Manifest, scope: RequestScope, location: Location, found: Sequence[Found]) -> list[tuple[ItemClass, list[Found]]]:
     if scope.subjects or location.name not in BY_UID or not found:
-        return [(location.item_class, list(found))] if found else []
+        taken = location.act == Act.REDACT  # words of people, from which something is taken out
+        certain = [thing for thing in found if not (taken and thing.doubtful)]
+        doubtful = [thing for thing in found if taken and thing.doubtful]
+        return [(item_class, part) for item_class, part in ((location.item_class, certain), (ItemClass.MENTION, doubtful)) if part]
     derived: set[UUID] = set()
     for at in range(0, len(found), 500):
         uids = [thing.uid for thing in found[at : at + 500]]
@@ -163,10 +192,24 @@ def _written_by(searcher: mentions.Searcher, location: Location, row: Mapping[st
     return Match(WRITER, "", "") if match else None
 
 
+def looked_through(location: Location) -> list[str]:
+    """Return the columns in which a row of a place may mention the person."""
+    return [name for name in location.searched or location.columns if name not in location.accounts]
+
+
 def searched_in(location: Location, row: Mapping[str, Any]) -> list[Any]:
     """Return what a row says in the columns that are looked through, as a search reads them."""
-    names = [name for name in location.searched if name not in location.accounts]
-    return [location.said[name](row[name]) if name in location.said else row[name] for name in names]
+    return [location.said[name](row[name]) if name in location.said else row[name] for name in looked_through(location)]
+
+
+def can_delete(name: str) -> bool:
+    """Whether what lies in a place can be deleted by itself: of some, words alone are taken out."""
+    return name in BY_UID or locations.get(name).delete is not None
+
+
+def model_of(location: Location) -> Any:
+    """Return whose table a place is in. Raises StopIteration."""
+    return next(model for model in apps.get_models() if model._meta.db_table == location.table)
 
 
 def note_answers(manifest: Manifest) -> None:

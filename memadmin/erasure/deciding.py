@@ -6,14 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 
+from django.db.models import QuerySet
+
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.erasure import manifests
+from memadmin.erasure import asking, manifests
 from memadmin.erasure.intake import note, target_of, today
 from memadmin.erasure.models import Decision, ErasureRequest, Kind, Manifest, ManifestItem, NoteKind, Status
 from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.moves import Refusal, WrongState, move
 from memadmin.erasure.refusals import audited
+from memadmin.store import locations
 from memadmin.store.locations import Act, ItemClass
 
 WITHHOLD_CODES = {
@@ -86,6 +89,7 @@ def decide(request: ErasureRequest, ids: Sequence[int], verdict: Verdict, *, act
     check(
         items.order_by("item_class").values_list("item_class", flat=True).distinct(), verdict, codes_for(request.kind, verdict.act), now=now
     )
+    check_places(items, verdict)
     if items.filter(reason_code=manifests.HELD).exists():
         raise NotDecidable("Some of these are held. A hold is released where it was placed, not here.")
     changed = items.update(act=verdict.act, reason_code=verdict.code, review_on=verdict.review_on, decision=Decision.MADE, decided_by=actor)
@@ -195,6 +199,15 @@ def check(classes: Iterable[str], verdict: Verdict, codes: Mapping[str, str], *,
         raise NotDecidable("A reason is given for what stays only.")
     if verdict.act == Act.WITHHOLD and (verdict.review_on is None or verdict.review_on <= today(now)):
         raise NotDecidable("Say on which day, ahead of today, somebody looks again at what is withheld.")
+
+
+def check_places(items: QuerySet[ManifestItem], verdict: Verdict) -> None:
+    """Raise NotDecidable where something is to be deleted in a place from which only words are taken out."""
+    if verdict.act != Act.DELETE:
+        return
+    for name in items.order_by("location").values_list("location", flat=True).distinct():
+        if not asking.can_delete(name):
+            raise NotDecidable(f"{locations.get(name).title}: none of it is deleted by itself. Take the words out, or leave it.")
 
 
 def codes_of(kind: str) -> dict[str, str]:

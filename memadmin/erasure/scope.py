@@ -65,6 +65,9 @@ class RequestScope:
     def named_in_records(self, text: str) -> bool:
         return self._named_in(text, self.pattern_in_records)
 
+    def plainly_named_in(self, text: str) -> bool:
+        return self._plain_pattern is not None and self._plain_pattern.search(text) is not None
+
     def _named_in(self, text: str, pattern: re.Pattern[str] | None) -> bool:
         if pattern is not None and pattern.search(text):
             return True
@@ -79,6 +82,10 @@ class RequestScope:
     @cached_property
     def pattern_in_records(self) -> re.Pattern[str] | None:
         return identifier_pattern([each for each in self.identifiers if not is_plain(each)])
+
+    @cached_property
+    def _plain_pattern(self) -> re.Pattern[str] | None:
+        return identifier_pattern([each for each in self.identifiers if is_plain(each)])
 
     @cached_property
     def has_plain(self) -> bool:

@@ -31,7 +31,10 @@ MOST_GROUPS = 500  # decided about one by one at once
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Items that share exactly the same names and passages. `first` is one of them, to show what that is."""
+    """Items that share exactly the same names and passages. `first` is one of them, to show what that is.
+
+    `notes` are those of the items that belong to no user: what people wrote beside entries of the log, and the like.
+    """
 
     matched: str
     why: str
@@ -39,10 +42,12 @@ class Group:
     users: int
     waiting: int
     first: int
+    notes: int = 0
 
     @property
     def is_common(self) -> bool:
-        return bool(self.matched) and self.users >= COMMON.get(self.why, EVERYBODY_SAYS)  # without: from before there were groups
+        shared = self.users + self.notes
+        return bool(self.matched) and shared >= COMMON.get(self.why, EVERYBODY_SAYS)  # without: from before there were groups
 
 
 def groups_of(manifest: Manifest, *, waiting: bool = False) -> list[Group]:
@@ -55,6 +60,7 @@ def groups_of(manifest: Manifest, *, waiting: bool = False) -> list[Group]:
             why=Min("reason_code", filter=Q(reason_code__in=list(COMMON))),
             items=Count("pk"),
             users=Count("subject_id", distinct=True),
+            notes=Count("pk", filter=Q(subject_id__isnull=True)),
             waiting=waits,
             first=Min("pk"),
         )
@@ -84,6 +90,7 @@ def _settle(manifest: Manifest, groups: set[str], verdict: Verdict, *, actor: st
     request = manifest.request
     deciding.check([ItemClass.MENTION], verdict, deciding.codes_for(request.kind, verdict.act), now=now)
     waiting = _mentions(manifest).filter(matched__in=groups, decision=Decision.WAITING)
+    deciding.check_places(waiting, verdict)
     values = {"act": verdict.act, "reason_code": verdict.code, "review_on": verdict.review_on}
     changed = waiting.update(**values, decision=Decision.MADE, decided_by=actor)
     if not changed:

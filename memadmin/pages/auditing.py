@@ -86,7 +86,7 @@ def audit_list(request: PersonRequest) -> HttpResponse:
     total, capped = _total(entries, stream, narrowed=wanted.narrows)
     context = {
         "form": form,
-        "rows": _rows(shown, bodies, closed=_closed_to(request.user, shown)),
+        "rows": _rows(shown, bodies, closed=closed_to(request.user, shown)),
         "names": names_of(entry.actor for entry in shown),
         "narrowed": wanted.narrows,
         "paging": paging(request, page, total=total, noun="entries", capped=capped),
@@ -128,7 +128,7 @@ def _rows(shown: Iterable[AuditEntry], bodies: dict[int, str], *, closed: set[in
     ]
 
 
-def _closed_to(person: Person, entries: Iterable[AuditEntry]) -> set[int]:
+def closed_to(person: Person, entries: Iterable[AuditEntry]) -> set[int]:
     """Return the entries whose words are about somebody whose memories this person may not read: reasons, such as of pins and holds."""
     about = {entry.seq: entry for entry in entries if entry.action in ABOUT_A_PERSON}
     if not about or not person.may(Right.MEMORY_READ_TEXT):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from uuid import UUID
 
 from django.db import connection, models
 from django.db.models import BinaryField, F, IntegerField, QuerySet, TextField, Value
@@ -14,6 +15,8 @@ from memadmin.store.holding import with_stays
 from memadmin.store.locations import Find, Found, Page, Scope, row_uid
 
 SEARCHED_AT_ONCE = 1_000
+Reader = Callable[[Any], str]
+About = Callable[[Sequence[Any]], Mapping[Any, UUID]]
 
 
 def owned(name: str, model: type[models.Model], *, links: Sequence[str], said: Sequence[str] = (), at: str = "") -> Find:
@@ -42,28 +45,42 @@ def searched(
     model: type[models.Model],
     columns: Sequence[str],
     *,
-    read: Mapping[str, Callable[[Any], str]] | None = None,
+    read: Mapping[str, Reader] | None = None,
+    said: Mapping[str, Reader] | None = None,
+    about: About | None = None,
     at: str = "",
     records: bool = False,
 ) -> Find:
     """Rows of a table without a subject: those whose columns name what the request is about. Goes through the whole table.
 
-    `read` says how a column becomes text, where that is not `str` or JSON; `records`: the program itself has written them.
+    `read` says how a column becomes text, where that is not `str` or JSON, and `said` what of it somebody wrote; `about` tells for rows by
+    their keys which user or item each is about; `records`: the program itself has written them, and no plain word in them is anybody's id.
     """
+    spoken = {**(read or {}), **said} if said else None
 
     def find(scope: Scope, after: Any, limit: int) -> Page:
         everything: QuerySet[Any] = QuerySet(model).order_by("pk")
         rows = everything if after is None else everything.filter(pk__gt=_key(after))
         page = list(rows.values_list("pk", at or "pk", *columns)[: min(limit, SEARCHED_AT_ONCE)])
-        named_in = scope.named_in_records if records else scope.named_in
-        found = [
-            Found(key, row_uid(name, key), size=sum(map(len, texts)), at=dated if at else None)
-            for key, dated, *values in page
-            if named_in("\n".join(texts := _texts(columns, values, read or {})))
-        ]
+        theirs = _theirs(scope, about, page)
+        found = []
+        for key, dated, *values in page:
+            texts = _texts(columns, values, read or {})
+            words = _texts(columns, values, spoken) if spoken else texts
+            certain = scope.named_in_records("\n".join(texts)) or (key in theirs and any(words))
+            if certain or (not records and scope.plainly_named_in("\n".join(words))):
+                size = sum(map(len, texts))
+                found.append(Found(key, row_uid(name, key), size=size, at=dated if at else None, doubtful=not certain))
         return Page(found, page[-1][0] if page else None)
 
     return find
+
+
+def _theirs(scope: Scope, about: About | None, page: Sequence[Any]) -> set[Any]:
+    """Return the keys of the rows that are about the person, or about one of the items that are meant."""
+    named = about([row[0] for row in page]) if about and page else {}
+    members = scope.members(set(named.values())) if named else set()
+    return {key for key, uid in named.items() if uid in members}
 
 
 def raw_delete(model: type[models.Model]) -> Callable[[Sequence[Any]], int]:

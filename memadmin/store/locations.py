@@ -64,6 +64,7 @@ class Found:
     held: bool = False
     matched: str = ""  # of a mention: a digest of all by which it mentions the person
     matched_at: str = ""  # and where the plainest of that stands in what it says
+    doubtful: bool = False  # all that it has of them is an id that is a plain word or a number, in what somebody wrote
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,10 @@ class Scope(Protocol):
         """Whether a text has one of the names or identifiers, with their boundaries: `user1` is not in `user10`."""
 
     def named_in_records(self, text: str) -> bool:
-        """The same of what the program itself has written: an id that is a plain word or a number means nobody there."""
+        """The same beyond doubt, as of what the program itself has written: an id that is a plain word or a number may mean anybody."""
+
+    def plainly_named_in(self, text: str) -> bool:
+        """Whether a text has an identifier that is a plain word or a number."""
 
 
 Find = Callable[[Scope, Any, int], Page]  # (scope, where the last page ended or None, how many at most)
@@ -108,7 +112,8 @@ class Location:
 
     `order` is the place in an erasure: copies that answer searches first, children before parents, links last. `columns` says which columns
     hold what; `waived` says of the others why they cannot hold a person's data. `searched` are the columns in which other people's rows are
-    looked through for mentions, `read` how a column of another kind becomes text and `pack` the other way round. `delete` removes rows by
+    looked through for mentions, `read` how a column of another kind becomes text and `pack` the other way round, `said` what of it somebody
+    said: there alone an id that is a plain word is looked for. `delete` removes rows by
     their keys inside the caller's transaction and returns how many went; `delete_listed` does so with thousands at once, but may leave some
     to `delete`. A made-up row needs `example` besides the columns, so that its table takes it; `plant` makes one where a row alone is not
     enough, and returns its key.

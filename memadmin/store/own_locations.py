@@ -6,10 +6,8 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from memadmin.audit import log
-from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditPayload
-from memadmin.store import archive, archived_words, holding, removal
+from memadmin.store import archive, archived_words, holding, log_words, removal
 from memadmin.store.finding import linked, owned, raw_delete, searched
 from memadmin.store.locations import Act, Found, ItemClass, Location, Page, Scope, register, row_uid, waive
 from memadmin.store.models import (
@@ -47,11 +45,6 @@ def unpacked(payload: Any) -> str:
     return json.dumps(archive.unpack(payload), ensure_ascii=False)
 
 
-def written(body: str) -> str:
-    """Return what somebody wrote beside an entry of the log, without the names of the fields."""
-    return "\n".join(map(str, json.loads(body).values()))
-
-
 def links_of(scope: Scope, after: Any, limit: int) -> Page:
     """Links from or to what is meant: a user's own, then those that start in other people's memories.
 
@@ -65,12 +58,6 @@ def links_of(scope: Scope, after: Any, limit: int) -> Page:
     if len(page) == limit:
         return Page(found, (part, found[-1].key))
     return Page(found, (1, 0) if part == 0 else None)
-
-
-def said_in_the_log(word: str, now: datetime) -> list[Any]:
-    """Append an entry with this word beside it, and return its key: the log takes a payload with its entry alone."""
-    entry = log.append(Action.ERASURE_CONTROL_PLANTED, actor="job/erasure", target="erasure/control", at=now, payload={"note": word})
-    return [entry.stream, entry.seq]
 
 
 def users(scope: Scope, after: Any, limit: int) -> Page:
@@ -308,9 +295,17 @@ register(
         waived={"stream": WORD, "salt": "random bytes"},
         item_class=E,
         act=Act.REDACT,
-        read={"body": written},
-        find=searched("store.audit_payloads", AuditPayload, ("body",), read={"body": written}),
-        plant=said_in_the_log,
+        read={"body": log_words.written},
+        said={"body": log_words.written_by_people},
+        find=searched(
+            "store.audit_payloads",
+            AuditPayload,
+            ("body",),
+            read={"body": log_words.written},
+            said={"body": log_words.written_by_people},
+            about=log_words.about,
+        ),
+        plant=log_words.plant,
     ),
     Location(
         name="store.database_indexes",

@@ -48,6 +48,7 @@ def test_everything_of_a_user_is_found_in_its_place():
         ("store.long_term", "A", "delete"): 1,
         ("store.history", "A", "delete"): 1,
         ("store.pins", "E", "delete"): 1,
+        ("store.audit_payloads", "E", "redact"): 1,  # the reason of the pin, in the log
         ("store.subjects", "A", "delete"): 1,
     }
     assert manifest.pinned == 1

@@ -37,7 +37,7 @@ def sweep(request: ErasureRequest, manifest: Manifest, place: Location, after: A
     """
     scope = replace(scope_of(manifest), erased_by=manifest.pk)
     last = manifest.items.order_by("-pk").values_list("pk", flat=True).first() or 0
-    after = asking.ask(manifest, scope, place, after, again=True, most=PAGE)
+    after = asking.ask_for_rest(manifest, scope, place, after, most=PAGE)
     new = list(manifest.items.filter(pk__gt=last).order_by("pk"))
     for at in range(0, len(new), AT_ONCE):
         erase(request, place, new[at : at + AT_ONCE], actor=actor, now=now)

@@ -23,6 +23,7 @@ from memadmin.erasure.moves import Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.shown_items import ARCHIVE, ShownItem, shown_items
+from memadmin.pages.erasure.shown_notes import ShownNote, shown_notes
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store import locations
@@ -126,13 +127,15 @@ def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", s
 
 def _with_what_they_say(
     request: PersonRequest, found: ErasureRequest, items: Sequence[ManifestItem]
-) -> Iterator[tuple[ManifestItem, ShownItem | None]]:
-    """Yield each line with the item that it is, None for other places and what has gone."""
+) -> Iterator[tuple[ManifestItem, ShownItem | ShownNote | None]]:
+    """Yield each line with the item that it is, or what people here wrote; None for other places and what has gone."""
     named = {item.pk: (TYPES[item.location], item.row_uid) for item in items if item.location in TYPES}
     ids = found.subjects.filter(ticked=True, user_id__isnull=False).values_list("user_id", flat=True)
-    shown = shown_items(request.user, named.values(), words=[str(each) for each in ids]) if named else {}
+    words = [str(each) for each in ids]
+    shown = shown_items(request.user, named.values(), words=words) if named else {}
+    notes = shown_notes(request.user, items, words=words)
     for item in items:
-        yield item, shown.get(named[item.pk]) if item.pk in named else None
+        yield item, shown.get(named[item.pk]) if item.pk in named else notes.get(item.pk)
 
 
 def _acts(found: ErasureRequest) -> list[tuple[str, str]]:

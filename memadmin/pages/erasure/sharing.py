@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from django.apps import apps
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils import timezone
@@ -16,7 +15,7 @@ from django.views.decorators.http import require_POST, require_safe
 from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
 from memadmin.erasure import deciding, mentions, sharing
-from memadmin.erasure.asking import searched_in
+from memadmin.erasure.asking import looked_through, model_of, searched_in
 from memadmin.erasure.models import ErasureRequest, ManifestItem, Status
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.sharing import Group
@@ -104,18 +103,20 @@ def _passages(groups: Sequence[Group]) -> dict[int, str]:
     by_place: dict[str, list[ManifestItem]] = {}
     for item in ManifestItem.objects.filter(pk__in=[group.first for group in groups]):
         by_place.setdefault(item.location, []).append(item)
-    models = {model._meta.db_table: model for model in apps.get_models()}
     for place, items in by_place.items():
         location = locations.LOCATIONS.get(place)
-        if location is None or location.table not in models:
+        if location is None or not location.table:
             continue
-        rows: dict[Any, dict[str, Any]] = {
-            row["pk"]: row
-            for row in models[location.table]
-            ._default_manager.filter(pk__in=[json.loads(item.row_key) for item in items])
-            .values("pk", *location.searched)
-        }
+        keys = {item.pk: _key(item) for item in items}
+        rows = model_of(location)._default_manager.filter(pk__in=list(keys.values())).values("pk", *looked_through(location))
+        said: dict[Any, list[Any]] = {row["pk"]: searched_in(location, row) for row in rows}
         for item in items:
-            row = rows.get(json.loads(item.row_key))
-            found[item.pk] = excerpt(mentions.passage(searched_in(location, row), item.matched_at), PASSAGE) if row else ""
+            there = said.get(keys[item.pk])
+            found[item.pk] = excerpt(mentions.passage(there, item.matched_at), PASSAGE) if there else ""
     return found
+
+
+def _key(item: ManifestItem) -> Any:
+    """Return the key of a row as the database gives it: one of several columns is a tuple."""
+    key = json.loads(item.row_key)
+    return tuple(key) if isinstance(key, list) else key
