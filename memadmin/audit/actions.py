@@ -128,6 +128,7 @@ class Action(models.TextChoices):
     ERASURE_DISCOVERED = "erasure.discovered", "The manifest of a request was made"
     ERASURE_DISCOVERY_FAILED = "erasure.discovery_failed", "The search for a request stopped with an error"
     ERASURE_DECIDED = "erasure.decided", "A reviewer decided what is done with things in a manifest"
+    ERASURE_DECISION_UNDONE = "erasure.decision_undone", "A decision about many things in a manifest was undone as a whole"
     ERASURE_SUBMITTED = "erasure.submitted", "A manifest was frozen and waits for another person's approval"
     ERASURE_RETURNED = "erasure.returned", "A manifest was sent back to review"
     ERASURE_APPROVED = "erasure.approved", "A second person approved a manifest by its digest"

@@ -92,26 +92,13 @@ def decide(request: ErasureRequest, ids: Sequence[int], verdict: Verdict, *, act
     check_places(items, verdict)
     if items.filter(reason_code=manifests.HELD).exists():
         raise NotDecidable("Some of these are held. A hold is released where it was placed, not here.")
-    changed = items.update(act=verdict.act, reason_code=verdict.code, review_on=verdict.review_on, decision=Decision.MADE, decided_by=actor)
+    values = {"act": verdict.act, "reason_code": verdict.code, "review_on": verdict.review_on}
+    changed = items.update(**values, bulk=None, planned="", decision=Decision.MADE, decided_by=actor)
     if not changed:
         raise NotDecidable("None of these is in the manifest (any more).")
     manifests.recount(manifest)
     code = verdict.code or verdict.act.value
     log.append(Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code=code, counts={"items": changed})
-    return changed
-
-
-@audited(Action.ERASURE_DECIDED)
-def accept_planned(request: ErasureRequest, item_class: ItemClass, *, actor: str, now: datetime) -> int:
-    """Decide that all of a class that wait are treated as planned, and return how many. Raises WrongState, NotDecidable."""
-    manifest = in_review(request)
-    waiting = ManifestItem.objects.filter(manifest=manifest, item_class=item_class, decision=Decision.WAITING)
-    changed = waiting.update(decision=Decision.MADE, decided_by=actor)
-    if not changed:
-        raise NotDecidable("Nothing of this class waits for a decision.")
-    manifests.recount(manifest)
-    counts = {"items": changed}
-    log.append(Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code="as_planned", counts=counts)
     return changed
 
 

@@ -52,7 +52,7 @@ register(
         order=106,
         table="erasure_manifestitem",
         columns={"row_key": E, "row_uid": E, "item_ref": E, "matched": E},
-        waived={"location": WORD, "reason_code": WORD, "decided_by": WHO, "matched_at": WORD},
+        waived={"location": WORD, "reason_code": WORD, "decided_by": WHO, "matched_at": WORD, "planned": WORD},
         item_class=E,
         records=True,
         act=Act.CLEAR,
@@ -205,4 +205,5 @@ waive("erasure_certificate", "codes, numbers and digests, signed as they stand")
 waive("erasure_commitment", "a digest with a secret that is not kept")
 waive("erasure_drill", "codes, numbers, keys of made-up rows, and who started it")
 waive("erasure_drillplace", WORD)
+waive("erasure_bulkdecision", "codes, numbers and who decided")
 waive("erasure_approval", "a digest, codes and who approved")

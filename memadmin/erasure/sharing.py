@@ -15,7 +15,7 @@ from django.db.models import Count, Min, Q, QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.erasure import deciding, manifests
+from memadmin.erasure import bulk_decisions, deciding
 from memadmin.erasure.deciding import NotDecidable, Verdict
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.mentions import COPY, EVERYBODY_SAYS, IDENTIFIER
@@ -91,11 +91,9 @@ def _settle(manifest: Manifest, groups: set[str], verdict: Verdict, *, actor: st
     deciding.check([ItemClass.MENTION], verdict, deciding.codes_for(request.kind, verdict.act), now=now)
     waiting = _mentions(manifest).filter(matched__in=groups, decision=Decision.WAITING)
     deciding.check_places(waiting, verdict)
-    values = {"act": verdict.act, "reason_code": verdict.code, "review_on": verdict.review_on}
-    changed = waiting.update(**values, decision=Decision.MADE, decided_by=actor)
+    changed = bulk_decisions.decide(manifest, waiting, verdict, actor=actor, now=now)
     if not changed:
         raise NotDecidable("Nothing of this waits for a decision (any more).")
-    manifests.recount(manifest)
     counts = {"items": changed, "groups": len(groups)}
     log.append(
         Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code=verdict.code or verdict.act.value, counts=counts
@@ -108,11 +106,9 @@ def accept_uncommon(request: ErasureRequest, *, actor: str, now: datetime) -> in
     """Decide that the words are taken out of all mentions that wait, but those that many users share. Raises NotDecidable, WrongState."""
     manifest = deciding.in_review(request)
     common = [group.matched for group in groups_of(manifest, waiting=True) if group.is_common]
-    waiting = _mentions(manifest).filter(decision=Decision.WAITING).exclude(matched__in=common)
-    changed = waiting.update(decision=Decision.MADE, decided_by=actor)
+    changed = bulk_decisions.decide(manifest, _mentions(manifest).exclude(matched__in=common), None, actor=actor, now=now)
     if not changed:
         raise NotDecidable("What waits is shared by many users: decide about each name or form of words.")
-    manifests.recount(manifest)
     counts = {"items": changed, "groups_left": len(common)}
     log.append(Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code="as_planned", counts=counts)
     return changed

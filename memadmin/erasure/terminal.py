@@ -19,7 +19,7 @@ from django.utils import timezone
 from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
-from memadmin.erasure import deciding, discovery, sharing, workflow
+from memadmin.erasure import bulk_decisions, deciding, discovery, sharing, workflow
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.certificates import issuing
 from memadmin.erasure.drills import reporting
@@ -134,7 +134,7 @@ def _freeze(request: ErasureRequest, person: Person, options: dict[str, Any], er
     actor, now = actor_of(person), timezone.now()
     waiting = deciding.current(request).items.filter(decision=Decision.WAITING)
     if options["as_planned"] and waiting.filter(item_class=ItemClass.MIXED).exists():
-        deciding.accept_planned(request, ItemClass.MIXED, actor=actor, now=now)
+        bulk_decisions.accept_planned(request, ItemClass.MIXED, actor=actor, now=now)
     if options["as_planned"] and waiting.filter(item_class=ItemClass.MENTION).exists():
         sharing.accept_uncommon(request, actor=actor, now=now)
     deciding.submit(request, actor=actor, now=now)

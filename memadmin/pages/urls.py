@@ -237,6 +237,7 @@ urlpatterns = [
     path("erasure/<uuid:uid>/decide/", erasure_items.erasure_decide, name="erasure-decide"),
     path("erasure/<uuid:uid>/mentions/", erasure_sharing.erasure_mentions, name="erasure-mentions"),
     path("erasure/<uuid:uid>/mentions/decide/", erasure_sharing.erasure_mentions_decide, name="erasure-mentions-decide"),
+    path("erasure/<uuid:uid>/decisions/<int:number>/undo/", erasure_sharing.erasure_decision_undo, name="erasure-decision-undo"),
     path("erasure/<uuid:uid>/mentions/leave/", erasure_sharing.erasure_mentions_leave, name="erasure-mentions-leave"),
     path("erasure/<uuid:uid>/accept/", erasure_detail.erasure_accept, name="erasure-accept"),
     path("erasure/<uuid:uid>/identity/", erasure_detail.erasure_identity, name="erasure-identity"),

@@ -7,7 +7,7 @@ from typing import Any
 from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
-from memadmin.erasure import approving, deciding, discovery, grounds, intake
+from memadmin.erasure import approving, bulk_decisions, deciding, discovery, grounds, intake
 from memadmin.erasure.approving import Word
 from memadmin.erasure.intake import Opening, Thing
 from memadmin.erasure.look_alikes import candidates
@@ -65,7 +65,7 @@ def submitted(request: ErasureRequest, *, now: datetime = NOON, reviewer: Person
     actor = actor_of(reviewer or officer())
     for item_class in (ItemClass.MIXED, ItemClass.MENTION):
         if manifest.items.filter(item_class=item_class, decision="waiting").exists():
-            deciding.accept_planned(request, item_class, actor=actor, now=now)
+            bulk_decisions.accept_planned(request, item_class, actor=actor, now=now)
     deciding.submit(request, actor=actor, now=now)
     manifest.refresh_from_db()
     return manifest

@@ -19,7 +19,7 @@ from django.db import IntegrityError, transaction
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.erasure import approving, deciding, discovery, intake
+from memadmin.erasure import approving, bulk_decisions, deciding, discovery, intake
 from memadmin.erasure.approving import NotApproved, Word
 from memadmin.erasure.drills import checking, guarding, names, planting, tidying
 from memadmin.erasure.execution import steps
@@ -189,7 +189,7 @@ def _approve(drill: Drill, request: ErasureRequest, *, now: datetime) -> None:
             if request.manifests.filter(
                 number=request.manifest_number or 0, items__item_class=item_class, items__decision="waiting"
             ).exists():
-                deciding.accept_planned(request, item_class, actor=reviewer, now=now)
+                bulk_decisions.accept_planned(request, item_class, actor=reviewer, now=now)
         deciding.submit(request, actor=reviewer, now=now)
     word = Word(digest=request.manifest_digest, number=str(request.number), proved_at=now, method="drill")
     approving.approve(request, word, actor=names.actor_of(drill, names.APPROVER), now=now)

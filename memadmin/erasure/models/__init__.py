@@ -8,7 +8,7 @@ from memadmin.erasure.models.corrections import Correction, WrongLeft
 from memadmin.erasure.models.disclosures import Disclosure
 from memadmin.erasure.models.drills import Drill, DrillPlace, DrillState
 from memadmin.erasure.models.executions import PlaceOutcome
-from memadmin.erasure.models.manifests import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
+from memadmin.erasure.models.manifests import BulkDecision, Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
 from memadmin.erasure.models.rechecks import FoundAgain, FoundAgainKind, Recheck, RecheckKind
 from memadmin.erasure.models.recipients import NoticeState, Recipient, RecipientKind, RecipientNotice
 from memadmin.erasure.models.requests import (
@@ -32,6 +32,7 @@ __all__ = [
     "Approval",
     "BackupKind",
     "BackupRecord",
+    "BulkDecision",
     "Certificate",
     "Channel",
     "Commitment",

@@ -112,6 +112,8 @@ class ManifestItem(models.Model):
     dated_at = models.DateTimeField(null=True)
     matched = models.CharField(max_length=16, blank=True, default="", db_default="")  # of class D: see `mentions.Match`
     matched_at = models.CharField(max_length=40, blank=True, default="", db_default="")
+    bulk = models.PositiveIntegerField(null=True)  # the number of the decision about many that decided it
+    planned = models.CharField(max_length=90, blank=True, default="", db_default="")  # the act and reason before that, parted by a blank
 
     class Meta:
         constraints = [
@@ -129,6 +131,29 @@ class ManifestItem(models.Model):
 
     def __str__(self) -> str:
         return f"{self.manifest}: {self.location}/{self.row_uid}"
+
+
+class BulkDecision(models.Model):
+    """One decision about many items that waited, so that it can be undone as a whole."""
+
+    manifest = models.ForeignKey(Manifest, on_delete=models.CASCADE, related_name="bulk_decisions")
+    number = models.PositiveIntegerField()  # in its manifest
+    act = models.CharField(max_length=16, choices=Act, blank=True)  # "": each as planned
+    reason_code = models.CharField(max_length=64, blank=True)
+    items = models.BigIntegerField()
+    made_by = models.CharField(max_length=100)
+    made_at = models.DateTimeField()
+    undone_by = models.CharField(max_length=100, blank=True)
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["manifest", "number"], name="bulk_decision_number_once"),
+            models.CheckConstraint(condition=Q(act__in=["", *Act.values]), name="bulk_decision_act_known"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.manifest} decision {self.number}"
 
 
 class ScopeItem(models.Model):

@@ -16,7 +16,7 @@ from memadmin.access.actors import actor_of, names_of
 from memadmin.access.rights import Right
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Stream
-from memadmin.erasure import answered, deciding, discovery, drift, grounds, manifests, sharing, workflow
+from memadmin.erasure import answered, bulk_decisions, deciding, discovery, drift, grounds, manifests, sharing, workflow
 from memadmin.erasure.approving import NotFresh, SamePerson
 from memadmin.erasure.certificates.issuing import TooLate
 from memadmin.erasure.execution.resuming import Stopped
@@ -34,6 +34,7 @@ from memadmin.pages.erasure.export_cards import card_of
 from memadmin.pages.erasure.inbox import clock_of
 from memadmin.pages.erasure.outcomes import outcome_in_words
 from memadmin.pages.erasure.progress import about_execution, shown_of
+from memadmin.pages.erasure.undoable import undoable_in
 from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store import configuration, locations
 from memadmin.store.locations import ItemClass
@@ -43,6 +44,7 @@ RETURNED = {
     drift.HOLD: "The erasure did not begin: a hold was placed or released after the search. Search again: then what is held is withheld.",
     drift.NEW: "The erasure did not begin: something was stored after the search. Search again, so that it is in the manifest.",
     drift.DIGEST: "The erasure did not begin: the manifest was not as it had been approved. Search again.",
+    bulk_decisions.UNDONE: "A decision about many was undone while the list waited for its approval.",
     "sent_back": "Whoever approves has sent it back. The reason stands under Notes and letters.",
 }
 STATUS_OF: dict[type[Refusal], int] = {WrongState: 409, Stopped: 409, TooLate: 409, SamePerson: 403, NotFresh: 403}
@@ -92,6 +94,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "may_tick": request.user.may(Right.ERASURE_REVIEW) and state in {Status.RECEIVED, Status.REVIEW},
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
+        **undoable_in(found),
     }
     return render(request, "erasure/detail.html", context, status=status)
 
@@ -245,7 +248,7 @@ def erasure_accept(request: PersonRequest, uid: UUID) -> HttpResponse:
         return act(
             request, uid, sharing.accept_uncommon, said="They will be treated as planned. What many users share waits for a decision."
         )
-    return act(request, uid, deciding.accept_planned, ItemClass(item_class), said="They will be treated as planned.")
+    return act(request, uid, bulk_decisions.accept_planned, ItemClass(item_class), said="They will be treated as planned.")
 
 
 @require_POST

@@ -9,20 +9,24 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.shortcuts import redirect
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
 from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
-from memadmin.erasure import deciding, mentions, sharing
+from memadmin.erasure import bulk_decisions, deciding, mentions, sharing
 from memadmin.erasure.asking import looked_through, model_of, searched_in
+from memadmin.erasure.bulk_decisions import Undoable
 from memadmin.erasure.models import ErasureRequest, ManifestItem, Status
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.sharing import Group
 from memadmin.erasure.visibility import get_request
+from memadmin.pages import confirming
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.detail import status_of
 from memadmin.pages.erasure.items import verdict_of
+from memadmin.pages.erasure.undoable import said_of, undoable_in
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.text import excerpt
 from memadmin.store import locations
@@ -67,6 +71,40 @@ def erasure_mentions_leave(request: PersonRequest, uid: UUID) -> HttpResponse:
     return redirect("pages:erasure-mentions", uid)
 
 
+@require_POST
+@may("erasure.review")
+def erasure_decision_undo(request: PersonRequest, uid: UUID, number: int) -> HttpResponse:
+    """Let what the last decision about many has decided wait again: asked first, with how many things these are."""
+    found = get_request(request.user, uid)
+    last = bulk_decisions.last_of(found)
+    if last is not None and last.decision.number == number and not confirming.is_sure(request):
+        return _ask_to_undo(request, found, last)
+    try:
+        changed = bulk_decisions.undo(found, number, actor=actor_of(request.user), now=timezone.now())
+    except Refusal as refusal:
+        return _show(request, found, refused=str(refusal), status=status_of(refusal))
+    notice(request, f"{changed:,} of them wait for a decision again.")
+    return redirect("pages:erasure-mentions", uid)
+
+
+def _ask_to_undo(request: PersonRequest, found: ErasureRequest, last: Undoable) -> HttpResponse:
+    one = last.items == 1
+    keeps = ["What was decided one by one since then stays as it was decided." if last.items != last.decision.items else ""]
+    keeps += [
+        "The list waits for an approval: it goes back to review, and is frozen anew." if found.state == Status.AWAITING_APPROVAL else ""
+    ]
+    confirm = {
+        "action": request.path,
+        "verb": f"Undo it for {last.items:,} item{'' if one else 's'}",
+        "consequence": f"The last decision about many, “{said_of(last.decision)}”, would be undone: "
+        f"{last.items:,} item{' waits' if one else 's wait'} for a decision again, as before. Nothing was erased yet.",
+        "keeps": [sentence for sentence in keeps if sentence],
+        "cancel": reverse("pages:erasure-mentions", args=[found.uid]),
+        "hidden": {"sure": "yes"},
+    }
+    return confirming.ask(request, confirm, heading="Undo a decision about many")
+
+
 def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", status: int = 200) -> HttpResponse:
     manifest = found.manifests.filter(number=found.manifest_number or 0, completed_at__isnull=False).first()
     everything = request.GET.get("all") == "yes"
@@ -88,6 +126,7 @@ def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", s
         "codes": deciding.codes_of(found.kind).items(),
         "may_decide": found.state == Status.REVIEW and request.user.may(Right.ERASURE_REVIEW) and any(group.waiting for group in shown),
         "refused": refused,
+        **undoable_in(found),
     }
     return render_page(request, "erasure/mentions.html", "erasure/_mentions.html", context, status=status)
 
