@@ -55,7 +55,8 @@ def test_all_that_it_decided_waits_again_just_as_it_was_found(found: Any):
     keep_names(request, manifest)
     last = bulk_decisions.last_of(request)
 
-    assert last is not None and (last.decision.act, last.items) == ("keep", 3)
+    assert last is not None
+    assert (last.decision.act, last.items) == ("keep", 3)
     assert undo(request, last.decision.number) == 3
 
     assert as_it_is(manifest) == before
@@ -133,8 +134,10 @@ def test_the_pages_offer_it_ask_first_with_the_number_and_do_it(found: Any):
     done = cora.post(address, {"sure": "yes"}, follow=True).content.decode()
 
     assert all(address in page and "for 3 items" in page for page in offered)
-    assert "3 items wait for a decision again" in asked and "not about this person" in asked
-    assert "3 of them wait for a decision again" in done and address not in done
+    assert "3 items wait for a decision again" in asked
+    assert "not about this person" in asked
+    assert "3 of them wait for a decision again" in done
+    assert address not in done
     assert manifest.items.filter(decision="waiting").count() == 4
 
 

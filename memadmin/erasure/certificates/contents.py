@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime
@@ -16,7 +17,7 @@ from memadmin.erasure.backups import Horizon
 from memadmin.erasure.certificates import merkle
 from memadmin.erasure.certificates.checking import SCHEMA
 from memadmin.erasure.manifests import HELD
-from memadmin.erasure.models import Approval, Certificate, ErasureRequest, Level, Manifest, Verification
+from memadmin.erasure.models import Approval, Certificate, ErasureRequest, Level, Manifest, ManifestItem, Verification
 from memadmin.erasure.verification import controls
 from memadmin.store import locations
 from memadmin.store.locations import Act
@@ -94,6 +95,7 @@ def document_of(request: ErasureRequest, level: Level, executed: Executed, *, se
         "places": _places(executed.places, looks),
         "verification": _verification(looks),
         "withheld": _withheld(manifest),
+        "kept": _kept(request, manifest),
         "recipients": dict(executed.recipients),
         "backups": _backups(executed.horizon),
         "limits": limits,
@@ -188,6 +190,17 @@ def _withheld(manifest: Manifest | None) -> list[dict[str, Any]]:
         for row in kept.order_by("reason_code")
         for day in [row["review_on"] or (_holds_reviewed_on(manifest) if row["reason_code"] == HELD else None)]
     ]
+
+
+def _kept(request: ErasureRequest, manifest: Manifest | None) -> list[dict[str, Any]]:
+    """Return how many things stay with others for which reason. Their rows go with the first certificate; later ones repeat it."""
+    before = Certificate.objects.filter(request=request).order_by("-pk").values_list("document", flat=True).first()
+    if before is not None:
+        told: list[dict[str, Any]] = json.loads(before).get("kept", [])
+        return told
+    staying = manifest.items.filter(act__in=[Act.KEEP, Act.UNLINK]) if manifest else ManifestItem.objects.none()
+    counted = staying.order_by("reason_code").values_list("reason_code").annotate(Count("pk"))
+    return [{"reason": reason, "items": items} for reason, items in counted]
 
 
 def _holds_reviewed_on(manifest: Manifest) -> date | None:

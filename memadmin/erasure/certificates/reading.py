@@ -9,6 +9,7 @@ from typing import Any
 from memadmin.erasure import grounds
 from memadmin.erasure.deciding import ALL_CODES
 from memadmin.erasure.manifests import HELD
+from memadmin.erasure.mentions import IDENTIFIER
 from memadmin.erasure.models import Ground, Kind, NoticeState
 
 _COUNTS = {"erased": "erased", "redacted": "with words taken out", "rederived": "derived anew", "absent": "gone before", "withheld": "kept"}
@@ -43,6 +44,11 @@ _TIMES = {
     "issued_at": "issued",
 }
 _REASONS = {**ALL_CODES, HELD: "a hold, or what is kept hangs on it"}
+_STAYS = {
+    **_REASONS,
+    IDENTIFIER: "an account, token, address or container is called so",
+    "other_sources": "other sources say the same: the link is gone",
+}
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d+Z")
 _PEOPLE = {"opened_by": "taken in by", "identity": "identity of the person", "reviewed_by": "reviewed by", "approved_by": "approved by"}
 
@@ -64,6 +70,7 @@ def parts_of(document: dict[str, Any]) -> list[Part]:
         _places(document["places"]),
         _verified(document),
         _withheld(document["withheld"]),
+        _kept(document.get("kept", [])),
         Part("Recipients and backups", _outside(document)),
         Part("What this certificate does not say", sentences=list(document["limits"])),
         Part("Proof", _proof(document)),
@@ -132,6 +139,11 @@ def _verified(document: dict[str, Any]) -> Part:
 def _withheld(withheld: list[dict[str, Any]]) -> Part:
     rows = [[_REASONS.get(each["reason"], each["reason"]), f"{each['items']:,}", each["review_on"]] for each in withheld]
     return Part("What is kept, and why", rows, ["reason", "items", "looked at again on"])
+
+
+def _kept(kept: list[dict[str, Any]]) -> Part:
+    rows = [[_STAYS.get(each["reason"], each["reason"]), f"{each['items']:,}"] for each in kept]
+    return Part("What stays with others, and why", rows, ["reason", "items"])
 
 
 def _outside(document: dict[str, Any]) -> list[list[str]]:

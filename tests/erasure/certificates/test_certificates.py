@@ -3,6 +3,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
+from uuid import uuid4
 
 import pytest
 
@@ -125,6 +126,25 @@ def test_97_what_is_kept_is_told_with_its_reason_in_words(request_):
         "of a later version",
     ]
     assert part.rows[0][1] == "1,200"
+
+
+def test_what_stays_with_others_is_counted_by_reason_and_told_in_words_and_later_certificates_repeat_it(request_):
+    looked(request_)
+    manifest = request_.manifests.get()
+    reasons = ["not_about_them", "not_about_them", "others_rights", "identifier"]
+    uids = [uuid4() for _ in reasons]
+    for uid, reason in zip(uids, reasons, strict=True):
+        item = {"location": "store.working", "row_key": "1", "row_uid": uid, "item_ref": "r", "item_class": "D", "act": "keep"}
+        manifest.items.create(**item, reason_code=reason)
+
+    first = json.loads(issue(request_, Level.LIVE, DONE, actor="job/erasure", now=NOON).document)
+    manifest.items.filter(row_uid__in=uids).delete()
+    last = json.loads(issue(request_, Level.CLOSED, DONE, actor="job/erasure", now=NOON).document)
+
+    counted = [("identifier", 1), ("not_about_them", 2), ("others_rights", 1)]
+    assert [[(each["reason"], each["items"]) for each in document["kept"]] for document in (first, last)] == [counted, counted]
+    part = next(part for part in parts_of(last) if part.title.startswith("What stays"))
+    assert ["it is not about this person: a word, a namesake", "2"] in part.rows
 
 
 def test_51_an_approval_that_was_refused_is_none_of_the_entries_that_prove_the_erasure(request_):
