@@ -126,21 +126,25 @@ def submit(request: ErasureRequest, *, actor: str, now: datetime) -> None:
 
 def what_is_missing(request: ErasureRequest, manifest: Manifest) -> list[str]:
     """Return, in sentences, what keeps the manifest from being frozen."""
+    if not Kind(request.kind).erases:
+        return [f"A request to {Kind(request.kind).label} is answered, not approved."]
     not_asked = manifest.answers.filter(answer__in=NOT_ASKED).exists()
     return missing_of(request, manifest, undecided=request.subjects.filter(ticked=None).exists(), not_asked=not_asked)
 
 
 def missing_of(request: ErasureRequest, manifest: Manifest, *, undecided: bool, not_asked: bool) -> list[str]:
-    """The same, for who knows already whether a look-alike waits to be ticked, and whether a place could not be asked."""
-    if not Kind(request.kind).erases:
-        return [f"A request to {Kind(request.kind).label} is answered, not approved."]
+    """Return, in sentences, what has to be done before a request in review goes on: its freezing, or its answer where it erases nothing.
+
+    For who knows already whether a look-alike waits to be ticked, and whether a place could not be asked.
+    """
+    erases = Kind(request.kind).erases
     sentences = {
         "Note first how it is known that the request comes from the person.": request.identity_level is None
         and request.kind != Kind.STORAGE_LIMIT,
         "Decide which of the ids that look alike are meant.": undecided,
-        f"{manifest.undecided:,} mixed or mentioning items wait for a decision on the request's page.": manifest.undecided > 0,
-        "A place could not be asked. Search again once it answers.": not_asked,
-        "Nothing was found: end the request as nothing held.": not manifest.items_total and not request.attempt,
+        f"{manifest.undecided:,} mixed or mentioning items wait for a decision on the request's page.": erases and manifest.undecided > 0,
+        "A place could not be asked. Search again once it answers.": erases and not_asked,
+        "Nothing was found: end the request as nothing held.": erases and not manifest.items_total and not request.attempt,
     }
     return [sentence for sentence, holds in sentences.items() if holds]
 

@@ -51,13 +51,7 @@ def missing_before(found: ErasureRequest, manifest: Manifest | None, *, undecide
     """Return, in sentences, what has to be done before a request in review goes on: its freezing, or its answer."""
     if found.state != Status.REVIEW or manifest is None or manifest.completed_at is None:
         return []
-    if Kind(found.kind).erases:
-        return deciding.missing_of(found, manifest, undecided=undecided, not_asked=not_asked)
-    sentences = {
-        "Note first how it is known that the request comes from the person.": found.identity_level is None,
-        "Decide which of the ids that look alike are meant.": undecided,
-    }
-    return [sentence for sentence, holds in sentences.items() if holds]
+    return deciding.missing_of(found, manifest, undecided=undecided, not_asked=not_asked)
 
 
 def named_in(person: Person, found: ErasureRequest) -> dict[str, Any]:
