@@ -111,4 +111,4 @@ def _said(report: Report, target: Target) -> dict[str, Any]:
     containers = list(target.used.values())
     noted = [(code.replace("_", " "), number) for code, number in summary["noted"].items()]
     said = {"summary": summary, "kinds": kinds, "set_aside": sum(summary["set_aside"].values()), "containers": containers}
-    return {**said, "problems": report.first_problems, "noted": noted}
+    return {**said, "problems": report.first_problems, "noted": noted, "drafts": target.drafts}

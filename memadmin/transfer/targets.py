@@ -36,6 +36,7 @@ class Target:
         self.actor = actor
         self.now = now
         self.used: dict[int, Container] = {}
+        self.drafts: list[PolicyVersion] = []  # what policies of the file became
         self._current: Container | None = None
 
     @property
@@ -85,7 +86,9 @@ class Target:
         with transaction.atomic():
             if PolicyVersion.objects.filter(container=self.container, digest=digest(policy)).exists():
                 return None
-            return policies.save_draft(self.container, policy, actor=self.actor, now=self.now, note=found.note)
+            made = policies.save_draft(self.container, policy, actor=self.actor, now=self.now, note=found.note)
+        self.drafts.append(made)
+        return made
 
 
 def is_free(**condition: UUID | str) -> bool:

@@ -10,7 +10,7 @@ from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry
 from memadmin.pages import imports
 from memadmin.store import suppression
-from memadmin.store.models import Container, LongTermMemory, Mode
+from memadmin.store.models import Container, LongTermMemory, Mode, PolicyVersion
 from memadmin.store.suppression import Terms
 from tests.factories import ACTOR, NOON, make_container
 from tests.people import a_browser_of, support
@@ -44,6 +44,18 @@ def test_a_file_is_imported_into_a_new_container_and_the_page_says_what_came():
     assert "3 records read" in page
     assert set(LongTermMemory.objects.filter(container__name="shop").values_list("text", flat=True)) == {"fact 0", "fact 1", "fact 2"}
     assert AuditEntry.objects.filter(action="import.finished", actor__startswith="person/").count() == 1
+
+
+def test_the_page_says_that_a_policy_of_the_file_became_a_draft_and_leads_to_it():
+    source = {"name": "shop", "created_time": 1682553600000, "configuration": {"retention_policy": {"long-term": {"max_count": 500}}}}
+    dump = lines([{"_index": ".plugins-ml-memory-container", "_id": "c-1", "_source": source}])
+
+    page = text_of(send(administrator(), dump, kind="opensearch"))
+
+    version = PolicyVersion.objects.get()
+    assert "version 1, a draft" in page
+    assert "not in force until somebody publishes it" in page
+    assert reverse("pages:policy-version", args=[version.container.uid, 1]) in page
 
 
 def test_the_same_file_again_adds_nothing():

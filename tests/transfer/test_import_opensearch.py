@@ -1,6 +1,8 @@
+import io
 import json
 
 import pytest
+from django.core.management import call_command
 
 from memadmin.store.counts import store_counts
 from memadmin.store.identity import item_uid
@@ -77,10 +79,12 @@ def test_the_details_of_a_real_dump_are_as_its_documents_say(shared_data):
 def test_an_imported_policy_is_a_draft_and_stays_one_draft(shared_data):
     dump = shared_data / "formats" / "1_opensearch" / "memorybank_en.elasticdump.ndjson"
 
-    import_memories("opensearch", dump, container=None)
-    import_memories("opensearch", dump, container=None)
+    first = import_memories("opensearch", dump, container=None)
+    second = import_memories("opensearch", dump, container=None)
 
     version = PolicyVersion.objects.get()
+    assert first.answer["drafts"] == [{"container": str(version.container.uid), "version": version.number}]
+    assert second.answer["drafts"] == []
     assert version.status == PolicyStatus.DRAFT
     assert json.loads(version.document)["retention"] == {
         "sessions": {"retention_days": 90, "max_count": 5000},
@@ -89,8 +93,18 @@ def test_an_imported_policy_is_a_draft_and_stays_one_draft(shared_data):
     }
 
 
+def test_the_command_says_that_a_policy_became_a_draft(tmp_path):
+    words = io.StringIO()
+    policy = {"retention_policy": {"long-term": {"max_count": 500}}}
+    file = write_lines(tmp_path / "dump.ndjson", container(name="shop", configuration=policy))
+
+    call_command("import_memories", "opensearch", file, stdout=words)
+
+    assert "policy: version 1 of shop is a draft, not in force until somebody publishes it" in words.getvalue()
+
+
 @pytest.mark.parametrize(
-    "policy", [{"sessions": {"retention_days": 86400}}, {"working": {"max_count": 5}}, {"history": {"retention_days": 7}}, 5]
+    "policy", [{"sessions": {"retention_days": 86400}}, {"working": {"max_count": 500}}, {"history": {"retention_days": 7}}, 5]
 )
 def test_an_absurd_policy_is_refused_by_name_and_the_memories_are_stored(tmp_path, policy):
     lines = [container(configuration={"retention_policy": policy}), said("w-1")]

@@ -55,7 +55,8 @@ class Command(BaseCommand):
         summary = report.summary()
         if as_json:
             containers = [{"uid": str(container.uid), "name": container.name} for container in target.used.values()]
-            self.stdout.write(json.dumps({"containers": containers, **summary}, ensure_ascii=False))
+            drafts = [{"container": str(draft.container.uid), "version": draft.number} for draft in target.drafts]
+            self.stdout.write(json.dumps({"containers": containers, "drafts": drafts, **summary}, ensure_ascii=False))
             return
         names = ", ".join(container.name for container in target.used.values()) or "no container"
         self.stdout.write(f"{summary['records']:,} records read into {names}")
@@ -65,6 +66,9 @@ class Command(BaseCommand):
             self.stdout.write(f"{kind.replace('_', '-'):<12}{numbers}")
         if aside := sum(summary["set_aside"].values()):
             self.stdout.write(f"set aside: {aside:,}, erased on request before; a compliance officer decides on them")
+        for draft in target.drafts:
+            named = f"version {draft.number} of {draft.container.name}"
+            self.stdout.write(f"policy: {named} is a draft, not in force until somebody publishes it")
         for code, number in summary["noted"].items():
             self.stdout.write(f"noted: {code.replace('_', ' ')} ({number:,} times)")
         for line in report.first_problems:
