@@ -168,7 +168,7 @@ def _receipt(request: ErasureRequest, person: Person, options: dict[str, Any], e
 def _run(request: ErasureRequest, person: Person, options: dict[str, Any], err: TextIO) -> dict[str, Any]:
     """Claim it if nobody has, then work on it until it ends or stops; where a worker has it, follow that."""
     if configuration.value("erasure_paused"):
-        raise CommandError("All erasures are stopped in the settings.")
+        raise CommandError("All erasures are stopped: the inbox of requests and Settings say by whom, and lift it.")
     if request.state not in WORKING:
         steps.begin(request, now=timezone.now())
     _until_done(steps.EXECUTE, target_of(request), tell=_teller(request, err))

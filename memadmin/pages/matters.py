@@ -144,7 +144,11 @@ def _after_erasures(person: Person, *, now: datetime) -> list[Matter]:
             [Way("Backups", "backup-list")],
         ),
     ]
-    stopped = [_matter("All erasures are stopped in the settings.", "warn", SETTINGS)] if configuration.value("erasure_paused") else []
+    stopped = (
+        [_matter("All erasures are stopped.", "warn", Way("Lift the stop", "erasure-list"), SETTINGS)]
+        if configuration.value("erasure_paused")
+        else []
+    )
     return [*stopped, *(_matter(sentence.format(number), tone, *ways) for number, sentence, tone, ways in said if number)]
 
 

@@ -61,6 +61,7 @@ from memadmin.pages.erasure import intake as erasure_intake
 from memadmin.pages.erasure import items as erasure_items
 from memadmin.pages.erasure import progress as erasure_progress
 from memadmin.pages.erasure import sharing as erasure_sharing
+from memadmin.pages.erasure import stopping as erasure_stopping
 
 app_name = "pages"
 urlpatterns = [
@@ -235,6 +236,8 @@ urlpatterns = [
     path("erasure/<uuid:uid>/receipt/", erasure_executing.erasure_receipt, name="erasure-receipt"),
     path("erasure/<uuid:uid>/items/", erasure_items.erasure_items, name="erasure-items"),
     path("erasure/<uuid:uid>/decide/", erasure_items.erasure_decide, name="erasure-decide"),
+    path("erasure/stop/", erasure_stopping.erasure_stop, name="erasure-stop"),
+    path("erasure/stop/lift/", erasure_stopping.erasure_lift_stop, name="erasure-lift-stop"),
     path("erasure/<uuid:uid>/mentions/", erasure_sharing.erasure_mentions, name="erasure-mentions"),
     path("erasure/<uuid:uid>/mentions/decide/", erasure_sharing.erasure_mentions_decide, name="erasure-mentions-decide"),
     path("erasure/<uuid:uid>/decisions/<int:number>/undo/", erasure_sharing.erasure_decision_undo, name="erasure-decision-undo"),

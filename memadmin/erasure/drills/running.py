@@ -62,7 +62,7 @@ class CannotDrill(Refusal):
 def start(*, actor: str, now: datetime, at_once: bool = False) -> Drill:
     """Begin a drill; with `at_once` the caller runs its job. Raises CannotDrill."""
     if configuration.value("erasure_paused"):
-        raise CannotDrill("All erasures are stopped in the settings. A drill begins when that is off again.")
+        raise CannotDrill("All erasures are stopped. A drill begins when the stop is lifted, in the inbox of requests or under Settings.")
     try:
         with transaction.atomic():
             drill = Drill.objects.create(requested_by=actor, started_at=now)

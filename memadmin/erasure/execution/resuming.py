@@ -103,7 +103,7 @@ def _look_for_the_rest(request: ErasureRequest, *, actor: str, now: datetime) ->
 
 def _check_not_stopped() -> None:
     if configuration.value("erasure_paused"):
-        raise Stopped("All erasures are stopped in the settings. Nothing goes on before that is off again.")
+        raise Stopped("All erasures are stopped. Nothing goes on before the stop is lifted, in the inbox of requests or under Settings.")
 
 
 def _check_not_searched(request: ErasureRequest) -> None:

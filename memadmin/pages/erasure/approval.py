@@ -23,6 +23,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.erasure.asking import question_of
 from memadmin.pages.erasure.detail import act, show, status_of
 from memadmin.pages.erasure.guiding import NAMED, named_in
+from memadmin.pages.erasure.stopping import stop_of
 from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store import configuration
 from memadmin.store.locations import Act
@@ -91,6 +92,7 @@ def _ask(request: PersonRequest, found: ErasureRequest, *, problem: str = "", st
         "subjects": found.subjects.filter(ticked=True, container__isnull=False).select_related("container").order_by("id")[:NAMED],
         **named_in(request.user, found),
         "stopped": configuration.value("erasure_paused"),
+        **stop_of(request.user),
         "block_days": configuration.value("erasure_block_days"),
         "set_aside": configuration.value("erasure_set_aside"),
     }

@@ -33,7 +33,8 @@ from memadmin.pages.erasure.binding import bonds_of, refused_by
 from memadmin.pages.erasure.export_cards import card_of
 from memadmin.pages.erasure.inbox import clock_of
 from memadmin.pages.erasure.outcomes import outcome_in_words
-from memadmin.pages.erasure.progress import about_execution, shown_of
+from memadmin.pages.erasure.progress import BEGUN, about_execution, shown_of
+from memadmin.pages.erasure.stopping import stop_of
 from memadmin.pages.erasure.undoable import undoable_in
 from memadmin.pages.htmx import PersonRequest, notice
 from memadmin.store import configuration, locations
@@ -95,6 +96,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
         **undoable_in(found),
+        **(stop_of(request.user) if state in BEGUN | {Status.AWAITING_APPROVAL, Status.APPROVED} else {}),
     }
     return render(request, "erasure/detail.html", context, status=status)
 

@@ -15,6 +15,7 @@ from memadmin.erasure.drills.reporting import report_of
 from memadmin.erasure.drills.running import PHASES, CannotDrill
 from memadmin.erasure.models import Drill, DrillState, ErasureRequest
 from memadmin.pages.decorators import may
+from memadmin.pages.erasure.stopping import stop_of
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store import configuration
@@ -75,6 +76,7 @@ def _list(request: PersonRequest, *, refused: str = "", status: int = 200) -> Ht
         "names": names_of({drill.requested_by for drill in drills}),
         "paging": paging(request, page, total=rows.count(), noun="drills"),
         "paused": configuration.value("erasure_paused"),
+        **stop_of(request.user),
         "running": Drill.objects.filter(state=DrillState.RUNNING).first(),
         "refused": refused,
     }

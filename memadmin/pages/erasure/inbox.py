@@ -19,6 +19,7 @@ from memadmin.erasure.intake import today
 from memadmin.erasure.models import ErasureRequest, Kind, Origin, RequestItem, RequestSubject, Status
 from memadmin.erasure.visibility import visible_requests
 from memadmin.pages.decorators import may
+from memadmin.pages.erasure.stopping import stop_of
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 
@@ -79,6 +80,7 @@ def erasure_list(request: PersonRequest) -> HttpResponse:
         "kind": chosen["kind"],
         "paging": paging(request, page, total=rows.count(), noun="requests"),
         "late": alarms.late(everything, day).count(),
+        **stop_of(request.user),
         "soon": everything.open().filter(due_on__gte=day, due_on__lte=day + SOON, paused_on=None).count(),
     }
     return render_page(request, "erasure/list.html", "erasure/_table.html", context)

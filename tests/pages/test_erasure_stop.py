@@ -1,0 +1,97 @@
+"""The emergency stop, where somebody looks at an erasure that runs."""
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memadmin.access.roles import Role
+from memadmin.audit.models import AuditEntry
+from memadmin.erasure.models import ErasureRequest, Status
+from memadmin.store import configuration
+from tests.erasure.papers import a_request
+from tests.erasure.workflow import approved, opened
+from tests.factories import a_memory, make_container, store, subject_of
+from tests.people import a_browser_of
+
+pytestmark = pytest.mark.django_db
+STOP, LIFT, INBOX = "pages:erasure-stop", "pages:erasure-lift-stop", "pages:erasure-list"
+
+
+@pytest.fixture
+def running() -> ErasureRequest:
+    shop = make_container()
+    store(shop, a_memory())
+    return a_request(subject_of(shop))
+
+
+@pytest.fixture
+def administrator() -> Client:
+    return a_browser_of(Role.ADMINISTRATOR, login="adam")
+
+
+def pages_of(browser: Client, request: ErasureRequest) -> list[str]:
+    addresses = (reverse(INBOX), reverse("pages:erasure-detail", args=[request.uid]))
+    return [browser.get(address).content.decode() for address in addresses]
+
+
+def test_it_is_offered_while_one_runs_asks_first_and_says_everywhere_that_it_is_set(administrator: Client, running: ErasureRequest):
+    assert all(f'action="{reverse(STOP)}"' in page for page in pages_of(administrator, running))
+
+    asked = administrator.post(reverse(STOP), {"back": str(running.uid)}, follow=True).content.decode()
+    assert not configuration.value("erasure_paused")
+    done = administrator.post(reverse(STOP), {"sure": "yes", "back": str(running.uid)})
+
+    assert "1 is under way and 0 approved" in asked
+    assert "cannot be brought back" in asked
+    assert configuration.value("erasure_paused") is True
+    assert done["Location"] == reverse("pages:erasure-detail", args=[running.uid])
+    assert AuditEntry.objects.filter(action="setting.changed", target="settings/erasure_paused").count() == 1
+    for page in [*pages_of(administrator, running), administrator.get(reverse("pages:erasure-drills")).content.decode()]:
+        assert "All erasures are stopped, by" in page
+        assert f'action="{reverse(LIFT)}"' in page
+
+
+def test_it_is_lifted_after_a_question(administrator: Client, running: ErasureRequest):
+    administrator.post(reverse(STOP), {"sure": "yes"})
+
+    asked = administrator.post(reverse(LIFT), follow=True).content.decode()
+    assert configuration.value("erasure_paused") is True
+    done = administrator.post(reverse(LIFT), {"sure": "yes", "back": "//elsewhere"})
+
+    assert "go on from where they were" in asked
+    assert configuration.value("erasure_paused") is False
+    assert done["Location"] == reverse(INBOX)
+    assert all(f'action="{reverse(STOP)}"' in page for page in pages_of(administrator, running))
+
+
+def test_who_may_not_change_settings_is_told_who_may_and_can_do_neither(administrator: Client, running: ErasureRequest):
+    cora = a_browser_of(Role.COMPLIANCE, login="cora")
+    told = pages_of(cora, running)
+    refused = [cora.post(reverse(name), {"sure": "yes"}).status_code for name in (STOP, LIFT)]
+    administrator.post(reverse(STOP), {"sure": "yes"})
+
+    assert all("whoever may change settings stops all erasures" in page for page in told)
+    assert refused == [403, 403]
+    for page in pages_of(cora, running):
+        assert "Whoever may change settings lifts it" in page
+        assert reverse(LIFT) not in page
+
+
+def test_where_none_runs_nothing_is_offered_and_a_look_changes_nothing(administrator: Client):
+    page = administrator.get(reverse(INBOX)).content.decode()
+
+    assert reverse(STOP) not in page
+    assert [administrator.get(reverse(name)).status_code for name in (STOP, LIFT)] == [405, 405]
+
+
+def test_an_approved_request_says_what_it_waits_for(administrator: Client):
+    store(make_container(), a_memory())
+    request = opened()
+    approved(request)
+    administrator.post(reverse(STOP), {"sure": "yes"})
+
+    page = administrator.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+
+    assert request.state == Status.APPROVED
+    assert "It begins by itself when the stop is lifted" in page
+    assert "All erasures are stopped, by" in page
