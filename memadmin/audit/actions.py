@@ -146,6 +146,7 @@ class Action(models.TextChoices):
     ERASURE_DRILL_ENDED = "erasure.drill_ended", "A drill passed, or failed"
     ERASURE_RESIDUE_FOUND = "erasure.residue_found", "A verification found something left, or something gone that was to stay"
     ERASURE_COMPLETED = "erasure.completed", "An erasure is complete: verified, certified, and the names in its papers purged"
+    ERASURE_PERSON_TOLD = "erasure.person_told", "It was noted that the person was told of a complete erasure"
     ERASURE_CLOSED = (
         "erasure.closed",
         "A complete request was closed: the backups from before an erasure, or what its answer began, have ended; who had copies was told",

@@ -13,7 +13,7 @@ from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, within
 from memadmin.audit.findings import COULD_NOT_RUN
-from memadmin.erasure import alarms, backups, notices, rechecking
+from memadmin.erasure import alarms, backups, notices, rechecking, telling
 from memadmin.erasure.intake import today
 from memadmin.erasure.models import ErasureRequest, Kind, RequestItem, WrongLeft
 from memadmin.erasure.visibility import visible_requests
@@ -167,6 +167,11 @@ def _requests(person: Person, *, day: date) -> list[Matter]:
         said.append(_matter(f"Requests of people past their date: {late:,}. The law counts each day.", "problem", LATE))
     if pressing > late:
         said.append(_matter(f"Requests of people due within a week: {pressing - late:,}.", "warn", LATE))
+    untold = telling.to_be_told(requests)
+    if untold.exists():
+        tone = "problem" if untold.filter(due_on__lt=day).exists() else "warn"
+        way = Way("Show them", "erasure-list", tail="?show=untold")
+        said.append(_matter(f"Erasures that are complete, while nobody has noted that the person was told: {untold.count():,}.", tone, way))
     if gathered:
         way = Way("Show them", "erasure-list", tail=f"?kind={Kind.STORAGE_LIMIT}")
         said.append(_matter(f"Past a container's hard limit, pinned or not, and waiting for a reviewer: {gathered:,}.", "info", way))

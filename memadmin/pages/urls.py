@@ -62,6 +62,7 @@ from memadmin.pages.erasure import items as erasure_items
 from memadmin.pages.erasure import progress as erasure_progress
 from memadmin.pages.erasure import sharing as erasure_sharing
 from memadmin.pages.erasure import stopping as erasure_stopping
+from memadmin.pages.erasure import telling as erasure_telling
 
 app_name = "pages"
 urlpatterns = [
@@ -238,6 +239,7 @@ urlpatterns = [
     path("erasure/<uuid:uid>/decide/", erasure_items.erasure_decide, name="erasure-decide"),
     path("erasure/stop/", erasure_stopping.erasure_stop, name="erasure-stop"),
     path("erasure/stop/lift/", erasure_stopping.erasure_lift_stop, name="erasure-lift-stop"),
+    path("erasure/<uuid:uid>/told/", erasure_telling.erasure_told, name="erasure-told"),
     path("erasure/<uuid:uid>/mentions/", erasure_sharing.erasure_mentions, name="erasure-mentions"),
     path("erasure/<uuid:uid>/mentions/decide/", erasure_sharing.erasure_mentions_decide, name="erasure-mentions-decide"),
     path("erasure/<uuid:uid>/decisions/<int:number>/undo/", erasure_sharing.erasure_decision_undo, name="erasure-decision-undo"),

@@ -79,7 +79,9 @@ class NewErasureRequest(Input):
 
 
 class ErasureRequestShape(serializers.Serializer[Any]):
-    """How far a request is. It names nobody; `look_alikes` ids wait for a person to say whether they are meant."""
+    """How far a request is. It names nobody; `look_alikes` ids wait for a person to say whether they are meant; `told_on`: when it was told
+    that the erasure is done.
+    """
 
     number = serializers.IntegerField()
     uid = serializers.UUIDField()
@@ -91,6 +93,7 @@ class ErasureRequestShape(serializers.Serializer[Any]):
     users = serializers.IntegerField()
     items = serializers.IntegerField()
     look_alikes = serializers.IntegerField()
+    told_on = serializers.DateField(allow_null=True)
 
 
 class ErasureRequests(ApiView):
@@ -146,6 +149,7 @@ def shown(found: ErasureRequest) -> dict[str, Any]:
         "users": named.filter(ticked=True).count(),
         "items": found.items.count(),
         "look_alikes": named.filter(ticked=None).count(),
+        "told_on": found.told_on.isoformat() if found.told_on else None,
     }
 
 

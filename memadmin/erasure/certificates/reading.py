@@ -43,9 +43,9 @@ _TIMES = {
     "completed_at": "complete",
     "issued_at": "issued",
 }
-_REASONS = {**ALL_CODES, HELD: "a hold, or what is kept hangs on it"}
+WHY_KEPT = {**ALL_CODES, HELD: "a hold, or what is kept hangs on it"}
 _STAYS = {
-    **_REASONS,
+    **WHY_KEPT,
     IDENTIFIER: "an account, token, address or container is called so",
     "other_sources": "other sources say the same: the link is gone",
 }
@@ -137,7 +137,7 @@ def _verified(document: dict[str, Any]) -> Part:
 
 
 def _withheld(withheld: list[dict[str, Any]]) -> Part:
-    rows = [[_REASONS.get(each["reason"], each["reason"]), f"{each['items']:,}", each["review_on"]] for each in withheld]
+    rows = [[WHY_KEPT.get(each["reason"], each["reason"]), f"{each['items']:,}", each["review_on"]] for each in withheld]
     return Part("What is kept, and why", rows, ["reason", "items", "looked at again on"])
 
 

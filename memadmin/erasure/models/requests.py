@@ -140,6 +140,8 @@ class ErasureRequest(models.Model):
     outcome_code = models.CharField(max_length=64, blank=True)
     error_code = models.CharField(max_length=100, blank=True)
     completed_at = models.DateTimeField(null=True)
+    told_on = models.DateField(null=True)  # when the person was told that the erasure is done
+    told_by = models.CharField(max_length=100, blank=True, default="", db_default="")  # who noted it
     purged_at = models.DateTimeField(null=True)  # when names and notes went
 
     objects = RequestQuerySet.as_manager()

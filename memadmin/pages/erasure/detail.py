@@ -32,6 +32,7 @@ from memadmin.pages.erasure.asking import question_of
 from memadmin.pages.erasure.binding import bonds_of, refused_by
 from memadmin.pages.erasure.export_cards import card_of
 from memadmin.pages.erasure.inbox import clock_of
+from memadmin.pages.erasure.letters import telling_of
 from memadmin.pages.erasure.outcomes import outcome_in_words
 from memadmin.pages.erasure.progress import BEGUN, about_execution, shown_of
 from memadmin.pages.erasure.stopping import stop_of
@@ -96,6 +97,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
         **undoable_in(found),
+        **telling_of(found, now=timezone.now()),
         **(stop_of(request.user) if state in BEGUN | {Status.AWAITING_APPROVAL, Status.APPROVED} else {}),
     }
     return render(request, "erasure/detail.html", context, status=status)

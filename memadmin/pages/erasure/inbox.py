@@ -7,29 +7,36 @@ from dataclasses import dataclass
 from datetime import date
 
 from django import forms
-from django.db.models import CharField, Count, QuerySet
+from django.db.models import CharField, Count
 from django.db.models.functions import Cast
 from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from memadmin.erasure import alarms
+from memadmin.erasure import alarms, telling
 from memadmin.erasure.alarms import SOON
 from memadmin.erasure.intake import today
 from memadmin.erasure.models import ErasureRequest, Kind, Origin, RequestItem, RequestSubject, Status
+from memadmin.erasure.querysets import RequestQuerySet
 from memadmin.erasure.visibility import visible_requests
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.stopping import stop_of
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 
-OPEN, LATE, ENDED, ALL = "open", "late", "ended", "all"
+OPEN, LATE, UNTOLD, ENDED, ALL = "open", "late", "untold", "ended", "all"
 
 
 class InboxFilter(forms.Form):
     show = forms.ChoiceField(
         required=False,
-        choices=[(OPEN, "Open"), (LATE, "Late or due within 7 days"), (ENDED, "Ended"), (ALL, "All")],
+        choices=[
+            (OPEN, "Open"),
+            (LATE, "Late or due within 7 days"),
+            (UNTOLD, "Complete, the person to be told"),
+            (ENDED, "Ended"),
+            (ALL, "All"),
+        ],
         widget=forms.Select(attrs={"class": "form-select"}),
     )
     kind = forms.ChoiceField(
@@ -81,6 +88,7 @@ def erasure_list(request: PersonRequest) -> HttpResponse:
         "paging": paging(request, page, total=rows.count(), noun="requests"),
         "late": alarms.late(everything, day).count(),
         **stop_of(request.user),
+        "untold": telling.to_be_told(everything).count(),
         "soon": everything.open().filter(due_on__gte=day, due_on__lte=day + SOON, paused_on=None).count(),
     }
     return render_page(request, "erasure/list.html", "erasure/_table.html", context)
@@ -109,9 +117,11 @@ def _about(found: Sequence[ErasureRequest]) -> dict[int, About]:
 _ENDED = {Status.COMPLETED, Status.CLOSED, Status.REFUSED, Status.CANCELLED, Status.NOTHING_HELD}
 
 
-def _shown(rows: QuerySet[ErasureRequest], show: str, day: date) -> QuerySet[ErasureRequest]:
+def _shown(rows: RequestQuerySet, show: str, day: date) -> RequestQuerySet:
     if show == ALL:
         return rows
+    if show == UNTOLD:
+        return telling.to_be_told(rows)
     if show == ENDED:
         return rows.filter(state__in=_ENDED)
     rows = rows.exclude(state__in=_ENDED)

@@ -1,0 +1,129 @@
+"""After a complete erasure the person is told: the page says it, has a letter, and it is noted when that was done."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from memadmin.access.roles import Role
+from memadmin.audit.models import AuditEntry
+from memadmin.erasure import telling
+from memadmin.erasure.certificates.contents import Executed
+from memadmin.erasure.certificates.issuing import issue
+from memadmin.erasure.models import ErasureRequest, Kind, Level
+from memadmin.erasure.verification import looking
+from memadmin.store.locations import Act
+from tests.erasure.on_pages import do
+from tests.erasure.papers import a_manifest, a_request
+from tests.factories import NOON, a_memory, make_container, store, subject_of
+from tests.people import a_browser_of
+
+pytestmark = pytest.mark.django_db
+DAY = NOON.date()
+
+
+@pytest.fixture(autouse=True)
+def at_noon(time_machine: Any, settings: Any, tmp_path: Any) -> None:
+    time_machine.move_to(NOON, tick=False)
+    settings.AUDIT_KEYS = str(tmp_path / "keys")
+
+
+@pytest.fixture
+def erased() -> ErasureRequest:
+    """A complete erasure of somebody of whom one thing is withheld."""
+    shop = make_container()
+    store(shop, a_memory(user_id="rosa.delgado"))
+    request = a_request(subject_of(shop, "rosa.delgado"))
+    a_manifest(request, [("store.subjects", subject_of(shop, "rosa.delgado"))], acts={"store.subjects": Act.WITHHOLD})
+    request.manifests.get().items.update(reason_code="art_17_3_b", review_on=DAY + timedelta(days=90))
+    look = looking.begin(request.manifests.get(), now=NOON)
+    look.outcome, look.ended_at = "clean", NOON
+    look.save()
+    done = Executed(started_at=NOON, places=[], recipients={"acked": 2, "impossible": 1}, completed_at=NOON)
+    issue(request, Level.PARTLY, done, actor="job/erasure", now=NOON)
+    ErasureRequest.objects.update(state="completed", completed_at=NOON, outcome_code="partly")
+    request.refresh_from_db()
+    return request
+
+
+@pytest.fixture
+def cora() -> Client:
+    return a_browser_of(Role.COMPLIANCE, login="cora")
+
+
+def page_of(browser: Client, request: ErasureRequest) -> str:
+    return browser.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+
+
+def test_the_page_says_what_comes_next_and_has_a_letter_of_what_was_done_and_what_stays(cora: Client, erased: ErasureRequest):
+    page = page_of(cora, erased)
+
+    assert "What comes next: tell the person" in page
+    assert f"by {erased.due_on:%-d %b %Y}" in page
+    letter = telling.letter_of(erased)
+    assert letter.splitlines()[0] == "Your request of 1 March 2026, number 1"
+    assert "- 1 item: a legal duty to keep it (17(3)(b)); we look at it again on 30 May 2026" in letter
+    assert "lodge a complaint" in letter
+    assert "2 recipients. You may ask" in letter
+    assert "1 recipient could not be told" in letter
+    assert "rosa" not in letter
+    assert letter.splitlines()[2] in page
+
+
+def test_it_is_noted_when_the_person_was_told_and_by_whom(cora: Client, erased: ErasureRequest):
+    answer = do(cora, "told", erased, told_on=DAY.isoformat())
+
+    page = page_of(cora, erased)
+    assert answer.status_code == 302
+    assert erased.told_on == DAY
+    assert "was told on 1 Mar 2026 that it is done, noted by cora" in page
+    assert "What comes next: tell the person" not in page
+    entry = AuditEntry.objects.get(action="erasure.person_told")
+    assert (entry.outcome, entry.actor) == ("ok", erased.told_by)
+    assert do(cora, "told", erased, told_on=DAY.isoformat()).status_code == 409
+
+
+@pytest.mark.parametrize("day", ["", "soon", "2026-02-27", "2026-03-02"])
+def test_a_day_that_cannot_be_right_is_refused(cora: Client, erased: ErasureRequest, day: str):
+    assert do(cora, "told", erased, told_on=day).status_code == 422
+    assert erased.told_on is None
+
+
+def test_the_inbox_and_the_overview_name_it_until_it_is_done_and_say_when_it_is_late(
+    cora: Client, erased: ErasureRequest, time_machine: Any
+):
+    def seen() -> tuple[bool, bool, bool]:
+        inbox = cora.get(reverse("pages:erasure-list"), {"show": "untold"}).content.decode()
+        overview = cora.get("/").content.decode()
+        return (
+            reverse("pages:erasure-detail", args=[erased.uid]) in inbox,
+            "?show=untold" in overview,
+            "has passed" in page_of(cora, erased),
+        )
+
+    assert seen() == (True, True, False)
+    time_machine.move_to(NOON + timedelta(days=40), tick=False)
+    cora = a_browser_of(Role.COMPLIANCE, login="cleo")
+    assert seen() == (True, True, True)
+    telling.note_told(erased, told_on=DAY + timedelta(days=39), actor="person/c", now=NOON + timedelta(days=40))
+    assert seen() == (False, False, False)
+
+
+@pytest.mark.parametrize(
+    "values", [{"kind": Kind.STORAGE_LIMIT}, {"kind": Kind.ACCESS}, {"state": "executing", "completed_at": None}, {"channel": "ledger"}]
+)
+def test_where_nobody_has_asked_or_it_is_not_done_nobody_is_told(cora: Client, erased: ErasureRequest, values: dict[str, Any]):
+    ErasureRequest.objects.update(**values)
+
+    assert "tell the person" not in page_of(cora, erased)
+    assert do(cora, "told", erased, told_on=DAY.isoformat()).status_code == 409
+
+
+def test_who_only_looks_reads_that_it_is_to_be_done_and_notes_nothing(erased: ErasureRequest):
+    ada = a_browser_of(Role.AUDITOR, login="ada")
+
+    assert "tell the person" in page_of(ada, erased)
+    assert reverse("pages:erasure-told", args=[erased.uid]) not in page_of(ada, erased)
+    assert do(ada, "told", erased, told_on=DAY.isoformat()).status_code == 403
