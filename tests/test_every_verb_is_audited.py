@@ -24,6 +24,7 @@ VERBS_WITHOUT = {
     "memadmin.lifecycle.approval.may_decide": "reads who may decide",
     "memadmin.lifecycle.causes.person_behind": "reads who is behind a change",
     "memadmin.erasure.intake.note": "part of a verb: keeps its words apart from the request; the verb appends",
+    "memadmin.erasure.bulk_decisions.decide": "part of a verb: who decides about a line, a class or all of them appends",
     "memadmin.erasure.correction_checks.ask": "queues a look at what was corrected, which appends what it found",
     "memadmin.erasure.drills.guarding.check_approver": "reads who approves a drill",
     "memadmin.erasure.drills.guarding.is_about": "reads what a drill is about",

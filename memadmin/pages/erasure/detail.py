@@ -38,7 +38,7 @@ from memadmin.pages.erasure.progress import BEGUN, about_execution, shown_of
 from memadmin.pages.erasure.stopping import stop_of
 from memadmin.pages.erasure.undoable import undoable_in
 from memadmin.pages.htmx import PersonRequest, notice
-from memadmin.store import configuration, locations
+from memadmin.store import locations
 from memadmin.store.locations import ItemClass
 
 TIMELINE = 20
@@ -92,15 +92,19 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "state": state,
         **_whom_it_waits_for(request, found, now=timezone.now()),
         "export": export,
-        "stopped": state == Status.APPROVED and configuration.value("erasure_paused"),
         "may_tick": request.user.may(Right.ERASURE_REVIEW) and state in {Status.RECEIVED, Status.REVIEW},
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
-        **undoable_in(found),
-        **telling_of(found, now=timezone.now()),
-        **(stop_of(request.user) if state in BEGUN | {Status.AWAITING_APPROVAL, Status.APPROVED} else {}),
+        **_offered(request, found),
     }
     return render(request, "erasure/detail.html", context, status=status)
+
+
+def _offered(request: PersonRequest, found: ErasureRequest) -> dict[str, Any]:
+    """Return what can be undone, stopped, and told to the person."""
+    is_near = found.state in BEGUN | {Status.AWAITING_APPROVAL, Status.APPROVED}
+    stop = stop_of(request.user) if is_near else {}
+    return {**undoable_in(found), **telling_of(found, now=timezone.now()), **stop, "stopped": stop.get("stop_on", False)}
 
 
 def _why_returned(entries: list[AuditEntry]) -> str:
