@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import F, Max, QuerySet, Value
+from django.db.models import Exists, F, Max, OuterRef, QuerySet, Value
 from django.db.models.functions import Concat
 
 from memadmin.audit import log
@@ -22,6 +22,7 @@ from memadmin.erasure.refusals import audited
 from memadmin.store.locations import ItemClass
 
 UNDONE = "decision_undone"
+MADE_HERE = Exists(BulkDecision.objects.filter(manifest=OuterRef("pk"), undone_at=None))  # of a manifest: whether anything may be undone
 
 
 @dataclass(frozen=True, slots=True)

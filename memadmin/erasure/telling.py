@@ -39,7 +39,7 @@ def to_be_told(requests: RequestQuerySet) -> RequestQuerySet:
 
 
 def is_to_be_told(request: ErasureRequest) -> bool:
-    return to_be_told(ErasureRequest.objects.filter(pk=request.pk)).exists()
+    return request.state in AFTER and to_be_told(ErasureRequest.objects.filter(pk=request.pk)).exists()
 
 
 @audited(Action.ERASURE_PERSON_TOLD)

@@ -53,7 +53,7 @@ def everything() -> str:
 
 def address(name: str, request: ErasureRequest) -> str:
     of_item = ["long-term", LongTermMemory.objects.get().uid] if name in ABOUT_ITEMS else []
-    of_place = [1] if name in ("erasure-correct-take-out", "erasure-correct-leave") else []
+    of_place = [1] if name in ("erasure-correct-take-out", "erasure-correct-leave", "erasure-decision-undo") else []
     return reverse(f"pages:{name}", args=[request.uid, *of_item, *of_place])
 
 

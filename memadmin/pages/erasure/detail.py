@@ -60,7 +60,7 @@ def erasure_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 
 def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", status: int = 200) -> HttpResponse:
     """Render the page of a request; `refused` says why what was just asked for did not happen."""
-    manifest = found.manifests.filter(number=found.manifest_number or 0).first()
+    manifest = found.manifests.filter(number=found.manifest_number or 0).annotate(undoable=bulk_decisions.MADE_HERE).first()
     places = _places(manifest)
     entries = list(AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(target_of(found)).newest_first()[:TIMELINE])
     export = card_of(found)
@@ -95,16 +95,17 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "may_tick": request.user.may(Right.ERASURE_REVIEW) and state in {Status.RECEIVED, Status.REVIEW},
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
-        **_offered(request, found),
+        **_offered(request, found, undoable=manifest is not None and manifest.undoable),
     }
     return render(request, "erasure/detail.html", context, status=status)
 
 
-def _offered(request: PersonRequest, found: ErasureRequest) -> dict[str, Any]:
+def _offered(request: PersonRequest, found: ErasureRequest, *, undoable: bool) -> dict[str, Any]:
     """Return what can be undone, stopped, and told to the person."""
     is_near = found.state in BEGUN | {Status.AWAITING_APPROVAL, Status.APPROVED}
     stop = stop_of(request.user) if is_near else {}
-    return {**undoable_in(found), **telling_of(found, now=timezone.now()), **stop, "stopped": stop.get("stop_on", False)}
+    undo = undoable_in(found) if undoable else {}
+    return {**undo, **telling_of(found, now=timezone.now()), **stop, "stopped": stop.get("stop_on", False)}
 
 
 def _why_returned(entries: list[AuditEntry]) -> str:
