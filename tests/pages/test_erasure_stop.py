@@ -64,16 +64,27 @@ def test_it_is_lifted_after_a_question(administrator: Client, running: ErasureRe
     assert all(f'action="{reverse(STOP)}"' in page for page in pages_of(administrator, running))
 
 
-def test_who_may_not_change_settings_is_told_who_may_and_can_do_neither(administrator: Client, running: ErasureRequest):
+def test_who_carries_erasures_out_may_stop_them_without_any_right_to_settings(running: ErasureRequest):
     cora = a_browser_of(Role.COMPLIANCE, login="cora")
-    told = pages_of(cora, running)
-    refused = [cora.post(reverse(name), {"sure": "yes"}).status_code for name in (STOP, LIFT)]
+
+    assert all(f'action="{reverse(STOP)}"' in page for page in pages_of(cora, running))
+    cora.post(reverse(STOP), {"sure": "yes"})
+    assert configuration.value("erasure_paused") is True
+    assert all(f'action="{reverse(LIFT)}"' in page for page in pages_of(cora, running))
+    cora.post(reverse(LIFT), {"sure": "yes"})
+    assert configuration.value("erasure_paused") is False
+
+
+def test_who_only_reads_is_told_who_may_and_can_do_neither(administrator: Client, running: ErasureRequest):
+    reader = a_browser_of(Role.AUDITOR, login="rita")
+    told = pages_of(reader, running)
+    refused = [reader.post(reverse(name), {"sure": "yes"}).status_code for name in (STOP, LIFT)]
     administrator.post(reverse(STOP), {"sure": "yes"})
 
-    assert all("whoever may change settings stops all erasures" in page for page in told)
+    assert all("whoever may approve erasures stops all of them" in page for page in told)
     assert refused == [403, 403]
-    for page in pages_of(cora, running):
-        assert "Whoever may change settings lifts it" in page
+    for page in pages_of(reader, running):
+        assert "Whoever may approve erasures lifts it" in page
         assert reverse(LIFT) not in page
 
 

@@ -1,4 +1,4 @@
-"""The emergency stop of all erasures, where one is looked at that runs: set and lifted by who may change settings, always asked first."""
+"""The emergency stop of all erasures, where one is looked at that runs: set and lifted by who may approve erasures, always asked first."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def stop_of(person: Person) -> dict[str, Any]:
 
 
 @require_POST
-@may("setting.change")
+@may("erasure.approve")
 def erasure_stop(request: PersonRequest) -> HttpResponse:
     """Stop all erasures, after a question."""
     running = ErasureRequest.objects.filter(state__in=RUNNING).count()
@@ -54,7 +54,7 @@ def erasure_stop(request: PersonRequest) -> HttpResponse:
 
 
 @require_POST
-@may("setting.change")
+@may("erasure.approve")
 def erasure_lift_stop(request: PersonRequest) -> HttpResponse:
     """Let erasures go on, after a question."""
     begin = ErasureRequest.objects.filter(state=Status.APPROVED).count()
