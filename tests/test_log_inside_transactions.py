@@ -14,7 +14,7 @@ INSIDE = {
     "memadmin.lifecycle.verifying.failed": FAILURE,
     "memadmin.erasure.management.commands.reapply_erasures.Command": REAPPLYING,
     "memadmin.erasure.management.commands.reapply_erasures.Command._reapply": REAPPLYING,
-    "memadmin.store.own_locations.said_in_the_log": "plants a control, in the transaction that is taken back",
+    "memadmin.store.log_words.plant": "plants a control, in the transaction that is taken back",
 }
 
 

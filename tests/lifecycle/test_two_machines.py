@@ -153,7 +153,7 @@ def test_in_a_day_on_two_machines_each_schedule_runs_once_at_each_of_its_times(t
 
     assert [machine.end() for machine in machines] == [0, 0]
     assert [machine.end() for machine in killed] == [KILLED]
-    assert all(machine.worked > 5 for machine in machines)
+    assert all(machine.worked for machine in machines)  # how much each does hangs on who is faster
     slots = {kind: [slot_of(at, kind) for at in started(kind)] for kind in registry.CRONS}
     assert slots == {kind: times_of(kind) for kind in registry.CRONS}
     assert slots[nightly.KIND] == [NOON + timedelta(hours=15)]

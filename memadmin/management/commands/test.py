@@ -50,7 +50,7 @@ OWN_VARIABLES = {
     "WEB_CONCURRENCY",
 }
 INTERRUPTED = 2  # pytest's exit code
-MOST_PROCESSES = 4
+FOR_EACH_PROCESSOR, MOST_PROCESSES = 2, 8  # much of the time a test waits: for a browser, a killed worker, the disk
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ class Command(BaseCommand):
         return Outcome(database, code, **found, seconds=time.monotonic() - began)
 
     def _all(self) -> list[str]:
-        processes = min(os.cpu_count() or 1, MOST_PROCESSES)
-        return ["-n", str(processes), "--dist", "worksteal"] if processes > 1 else []
+        processes = min((os.cpu_count() or 1) * FOR_EACH_PROCESSOR, MOST_PROCESSES)
+        return ["-n", str(processes), "--dist", "worksteal"]
 
     def _close(self, outcomes: list[Outcome], *, missing: str | None) -> int:
         """Print one line for each database and one for both; return the worse exit code."""

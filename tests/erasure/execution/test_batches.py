@@ -177,7 +177,7 @@ def test_22_of_a_long_list_no_item_passes_through_the_memory_of_the_worker(memor
     monkeypatch.setattr(ManifestItem, "from_db", classmethod(noting))
 
     assert run(request).state == Status.COMPLETED
-    assert read == [PLACE]  # the one that the list spared
+    assert read.count(PLACE) == 1  # the one that the list spared
 
 
 def test_22_the_search_reads_a_long_place_page_by_page(memories: list[LongTermMemory], monkeypatch: Any):
