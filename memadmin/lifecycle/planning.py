@@ -22,7 +22,8 @@ from memadmin.lifecycle.summarising import choosing
 from memadmin.lifecycle.summing import exempt_past_limit, sum_run, sum_selections
 from memadmin.lifecycle.totals import Totals
 from memadmin.lifecycle.warnings import Warned, warnings_of
-from memadmin.store.models import Container, PolicyVersion
+from memadmin.store import planner
+from memadmin.store.models import Container, HistoryEntry, LongTermMemory, PolicyVersion, Session, WorkingMemory
 from retention.policy import InvalidPolicy, canonical, digest, parse_policy
 from retention.rules import MemoryType, RetentionPolicy
 from retention.victims import COUNT_CAP
@@ -111,6 +112,7 @@ def open_version(version: PolicyVersion, *, now: datetime, trigger: Trigger, act
 def record(run: Run, *, now: datetime, count_cap: int = COUNT_CAP) -> Run:
     """Record the victims of an open run; what an attempt that was cut off recorded is replaced. Raises NotPlanning."""
     policy = policy_of(run)
+    planner.look_at_wrongly_empty(Session, WorkingMemory, LongTermMemory, HistoryEntry)
     with one_snapshot():
         if not Run.objects.filter(pk=run.pk, state=RunState.PLANNING).exists():
             raise NotPlanning
