@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
@@ -26,6 +25,7 @@ from memadmin.pages import confirming
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.detail import status_of
 from memadmin.pages.erasure.items import verdict_of
+from memadmin.pages.erasure.shown_notes import row_key_of
 from memadmin.pages.erasure.undoable import said_of, undoable_in
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.text import excerpt
@@ -146,16 +146,10 @@ def _passages(groups: Sequence[Group]) -> dict[int, str]:
         location = locations.LOCATIONS.get(place)
         if location is None or not location.table:
             continue
-        keys = {item.pk: _key(item) for item in items}
+        keys = {item.pk: row_key_of(item) for item in items}
         rows = model_of(location)._default_manager.filter(pk__in=list(keys.values())).values("pk", *looked_through(location))
         said: dict[Any, list[Any]] = {row["pk"]: searched_in(location, row) for row in rows}
         for item in items:
             there = said.get(keys[item.pk])
             found[item.pk] = excerpt(mentions.passage(there, item.matched_at), PASSAGE) if there else ""
     return found
-
-
-def _key(item: ManifestItem) -> Any:
-    """Return the key of a row as the database gives it: one of several columns is a tuple."""
-    key = json.loads(item.row_key)
-    return tuple(key) if isinstance(key, list) else key

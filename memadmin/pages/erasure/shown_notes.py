@@ -47,7 +47,7 @@ def shown_notes(person: Person, items: Sequence[ManifestItem], *, words: Collect
 
 
 def _of_place(person: Person, name: str, items: Sequence[ManifestItem], words: Collection[str]) -> dict[int, ShownNote]:
-    place, keys = locations.get(name), {item.pk: _key(item) for item in items}
+    place, keys = locations.get(name), {item.pk: row_key_of(item) for item in items}
     rows = model_of(place)._default_manager.filter(pk__in=list(keys.values())).values("pk", *looked_through(place))
     said = {row["pk"]: "\n".join(mentions.read(searched_in(place, row))) for row in rows}
     entries = _entries(person, list(keys.values())) if name == LOG else {}
@@ -58,7 +58,8 @@ def _of_place(person: Person, name: str, items: Sequence[ManifestItem], words: C
     }
 
 
-def _key(item: ManifestItem) -> Any:
+def row_key_of(item: ManifestItem) -> Any:
+    """Return the key of a row as the database gives it: one of several columns is a tuple."""
     key = json.loads(item.row_key)
     return tuple(key) if isinstance(key, list) else key
 
