@@ -115,7 +115,7 @@ def candidates(cap: int, now: datetime) -> dict[str, Callable[[], list[int]]]:
     """Return the three ways, after asking that they agree."""
     container, rule = Container.objects.get(name=f"cap {cap}"), RelevanceRule(max_records=cap, max_tokens=None)
     ways = {"listing": listing, "selecting": selecting, "lowest": by_lists}
-    found = {name: partial(way, container, rule, now=now) for name, way in ways.items()}
+    found: dict[str, Callable[[], list[int]]] = {name: partial(way, container, rule, now=now) for name, way in ways.items()}
     answers = {name: way() for name, way in found.items()}
     if len(answers["listing"]) != 1 or len({tuple(answer) for answer in answers.values()}) != 1:
         raise SystemExit(f"At {cap} the ways name different memories: {answers}")

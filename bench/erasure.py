@@ -23,13 +23,13 @@ from django.db import connection
 
 from bench import store_1m, store_person
 from bench.erasure_setup import ADDRESS, COPY, Writers
-from bench.timing import surroundings, table
+from bench.timing import surroundings, table, there
 from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
 from memadmin.access.scopes import Scope
 from memadmin.access.tokens import TokenSpec, create_token
-from memadmin.erasure import approving, deciding, discovery, intake
+from memadmin.erasure import approving, bulk_decisions, deciding, discovery, intake
 from memadmin.erasure.approving import Word
 from memadmin.erasure.deciding import NotDecidable
 from memadmin.erasure.execution import steps
@@ -121,7 +121,7 @@ def erase(*, claimed: Callable[[], object] = lambda: None) -> dict[str, Any]:
     now = datetime.now(UTC)
     opener, approver = (actor_of(person) for person in _officers())
     person = Subject.objects.get(pk=store_person.PERSON)
-    request, seconds = _opened(str(person.user_id), opener, now), defaultdict(float)
+    request, seconds = _opened(str(person.user_id), opener, now), defaultdict[str, float](float)
     _clocked(seconds, "discovery", lambda: _discovered(request, opener, now))
     _clocked(seconds, "freeze", lambda: _frozen(request, opener, now))
     word = Word(digest=request.manifest_digest, number=str(request.number), proved_at=now - timedelta(minutes=1))
@@ -161,29 +161,29 @@ def _frozen(request: ErasureRequest, actor: str, now: datetime) -> None:
     request.refresh_from_db()
     for item_class in (ItemClass.MIXED, ItemClass.MENTION):  # five words in a row can be said twice by chance
         with suppress(NotDecidable):
-            deciding.accept_planned(request, item_class, actor=actor, now=now)
+            bulk_decisions.accept_planned(request, item_class, actor=actor, now=now)
     deciding.submit(request, actor=actor, now=now)
     request.refresh_from_db()
 
 
 def _run(job: Job) -> None:
-    view = lease.take(job.pk, now=datetime.now(UTC))
+    view = there(lease.take(job.pk, now=datetime.now(UTC)))
     step_of = handler_of(job.kind).step
     while not (step := step_of(view, now=datetime.now(UTC))).finished:
-        view = lease.checkpoint(view, step, now=datetime.now(UTC))
+        view = there(lease.checkpoint(view, step, now=datetime.now(UTC)))
     lease.finish(view, step, now=datetime.now(UTC))
 
 
 def _executed(job: Job) -> tuple[dict[str, float], dict[str, float]]:
     """Run an execution as a worker does; return by phase what it took, and its longest step."""
-    whole, longest = defaultdict(float), defaultdict(float)
-    view = lease.take(job.pk, now=datetime.now(UTC))
+    whole, longest = defaultdict[str, float](float), defaultdict[str, float](float)
+    view = there(lease.take(job.pk, now=datetime.now(UTC)))
     step_of, finished = handler_of(job.kind).step, False
     while not finished:
         phase, begun = (view.cursor or {}).get("phase", steps.PHASES[0]), time.perf_counter()
         step = step_of(view, now=datetime.now(UTC))
         finished = step.finished
-        view = view if finished else lease.checkpoint(view, step, now=datetime.now(UTC))
+        view = view if finished else there(lease.checkpoint(view, step, now=datetime.now(UTC)))
         whole[phase] += time.perf_counter() - begun
         longest[phase] = max(longest[phase], time.perf_counter() - begun)
     lease.finish(view, step, now=datetime.now(UTC))

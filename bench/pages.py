@@ -87,7 +87,7 @@ def fetch(client: Client, address: str, *, headers: Mapping[str, str] | None = N
 def count(subject: Subject, *, prefix: str = "") -> list[tuple[object, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(prefix + COUNT, [subject.container_id, subject.pk])
-        return cursor.fetchall()
+        return list(cursor.fetchall())
 
 
 def check_that_the_floor_is_one() -> None:

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db import connection, transaction
 
 from bench import standalone, store_1m
+from bench.timing import there
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import planning, runs, selection
 from memadmin.lifecycle.models import Run, Trigger
@@ -89,7 +90,7 @@ def preview(*, now: datetime) -> Run:
 
 def enforce(*, now: datetime) -> None:
     """Carry out the last preview, as a command does."""
-    run_inline(runs.start_reserved(Run.objects.latest("number"), actor=ACTOR, now=now), now=now)
+    run_inline(there(runs.start_reserved(Run.objects.latest("number"), actor=ACTOR, now=now)), now=now)
 
 
 def delete_at_once() -> None:

@@ -31,6 +31,7 @@ from django.core.management import call_command  # noqa: E402  # needs the setti
 from django.db import connection, transaction  # noqa: E402
 
 from bench import store_1m, store_10m  # noqa: E402
+from bench.timing import there  # noqa: E402
 from memadmin.jobs.runner import run_inline  # noqa: E402
 from memadmin.lifecycle import planning, runs  # noqa: E402
 from memadmin.lifecycle.models import Run, Trigger  # noqa: E402
@@ -94,7 +95,7 @@ def _value(name: str, text: str) -> object:
 
 def enforce() -> None:
     now = datetime.now(UTC)
-    run_inline(runs.start_reserved(Run.objects.latest("number"), actor=ACTOR, now=now), now=now)
+    run_inline(there(runs.start_reserved(Run.objects.latest("number"), actor=ACTOR, now=now)), now=now)
 
 
 def delete_at_once() -> None:

@@ -86,7 +86,8 @@ class Store:
 
     def _all_days(self) -> int:
         [[oldest]] = run_sql("SELECT min(created_at) FROM store_longtermmemory")
-        return math.ceil((self.now - oldest) / timedelta(days=1)) + 1
+        age: timedelta = self.now - oldest
+        return math.ceil(age / timedelta(days=1)) + 1
 
 
 def group_by(container: int) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 from bench import store_1m, ten_million_writes
 from bench import ten_million_setup as setup
 from bench.ten_million_setup import Beside, run_sql
+from bench.timing import there
 from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import runs
 from memadmin.lifecycle.models import Run, RunState
@@ -128,7 +129,7 @@ def _traffic(stretches: Stretches) -> dict[str, Any]:
 def _as_run(run: Run) -> Callable[[], object]:
     def act() -> None:
         job = runs.start_reserved(run, actor=setup.ACTOR, now=datetime.now(UTC))
-        run_inline(job)
+        run_inline(there(job))
 
     return act
 

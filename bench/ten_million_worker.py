@@ -58,8 +58,8 @@ def enforce(run: str) -> dict[str, Any]:
 def traffic(pattern: str) -> dict[str, Any]:
     """Note recalls and look at users' pages until told to stop; return how long each took. `victims`: write to those of a run alone."""
     stop = threading.Event()
-    threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
-    dice, taken = Random(1), {"touch": [], "page": []}
+    threading.Thread(target=_wait_for_end, args=[stop], daemon=True).start()
+    dice, taken = Random(1), dict[str, list[float]](touch=[], page=[])
     ids = [row[0] for row in setup.run_sql("SELECT id FROM bench_touched ORDER BY random() LIMIT 20000")] if pattern == "victims" else []
     highest = LongTermMemory.objects.order_by("-id").values_list("id", flat=True)[0]
     users = list(Subject.objects.filter(container=setup.EVERYONE).order_by("?").values_list("uid", flat=True)[:500])
@@ -95,7 +95,12 @@ def _page(client: Client, address: str) -> None:
         raise SystemExit(f"{address} did not answer.")
 
 
-def _timed(act: Callable[[], None]) -> float:
+def _wait_for_end(stop: threading.Event) -> None:
+    sys.stdin.readline()
+    stop.set()
+
+
+def _timed(act: Callable[[], object]) -> float:
     begun = time.perf_counter()
     act()
     return time.perf_counter() - begun

@@ -9,8 +9,18 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from django.db import connection
+
+T = TypeVar("T")
+
+
+def there(value: T | None) -> T:
+    """Return what must be there for a measurement to mean anything, as the job of a run that was asked for."""
+    if value is None:
+        raise SystemExit("What was to be measured is not there.")
+    return value
 
 
 @dataclass
