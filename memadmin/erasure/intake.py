@@ -15,7 +15,7 @@ from django.db.models import Max, QuerySet
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.erasure import deadlines, freezing, grounds
-from memadmin.erasure.look_alikes import Candidate
+from memadmin.erasure.look_alikes import NAMES_NOBODY, Candidate, says_whom
 from memadmin.erasure.models import (
     Channel,
     Drill,
@@ -189,6 +189,10 @@ def link_duplicates(request: ErasureRequest) -> None:
 
 
 def _check(opening: Opening) -> None:
+    if not all(map(says_whom, opening.unknown)):  # whatever the entrance has looked at; who is ticked is a user of the store
+        raise NobodyMeant(NAMES_NOBODY)
+    if not all(map(says_whom, opening.aliases)):
+        raise NobodyMeant("A name to search for says nothing: names are looked for whole, and there are no wildcards.")
     if opening.kind.is_about_people:
         if not opening.ticked and not opening.unknown:
             raise NobodyMeant("Say whom this is about: name a user, and tick at least one of those found.")

@@ -21,6 +21,7 @@ _LOOK = str.maketrans(
     "аеорсухіјѕһԁԛԝӏαοριυντκıłøđħ‐‑‒–—−﹣－",
     "aeopcyxijshdqwlaopiuvtkilodh--------",
 )
+NAMES_NOBODY = "This names nobody: ids are compared whole, and there are no wildcards."
 _TAG = re.compile(r"\+[^@]*(?=@)")
 
 

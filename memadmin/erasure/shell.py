@@ -17,7 +17,7 @@ from memadmin.access.visibility import visible_containers
 from memadmin.erasure import approving, grounds, intake, naming
 from memadmin.erasure.approving import Word
 from memadmin.erasure.intake import Opening
-from memadmin.erasure.look_alikes import candidates, says_whom
+from memadmin.erasure.look_alikes import candidates
 from memadmin.erasure.models import Channel, ErasureRequest, Ground, IdentityLevel, Kind, Origin, Profile
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.visibility import visible_requests
@@ -140,8 +140,6 @@ def _meant(person: Person, user_id: str, names: list[str] | None) -> tuple[list[
             raise CommandError(f"No container that you see is called {', '.join(sorted(missing))}.")
     found = candidates(user_id, list(seen.values_list("pk", flat=True)))
     exact = any(each.origin == Origin.GIVEN for each in found)
-    if not exact and not says_whom(user_id):
-        raise CommandError("This names nobody: ids are compared whole, and there are no wildcards.")
     return found, [] if exact else [user_id]
 
 

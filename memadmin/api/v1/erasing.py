@@ -19,7 +19,7 @@ from memadmin.api.v1.inputs import Choice, Id, Input, ShortList, Text
 from memadmin.api.v1.problems import Unprocessable
 from memadmin.erasure import grounds, intake, naming
 from memadmin.erasure.intake import Opening, Thing
-from memadmin.erasure.look_alikes import candidates, says_whom
+from memadmin.erasure.look_alikes import NAMES_NOBODY, candidates, says_whom
 from memadmin.erasure.models import Channel, ErasureRequest, Ground, IdentityLevel, Kind, Origin, Profile
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.visibility import visible_requests
@@ -171,7 +171,7 @@ def _opening(principal: Principal, given: dict[str, Any]) -> Opening:
 
 def _people(principal: Principal, user_id: str) -> dict[str, Any]:
     if not says_whom(user_id):
-        raise exceptions.ValidationError({"user_id": ["This names nobody: ids are compared whole, and there are no wildcards."]})
+        raise exceptions.ValidationError({"user_id": [NAMES_NOBODY]})
     found = candidates(user_id, list(visible_containers(principal).values_list("pk", flat=True)))
     ticked = [each for each in found if each.origin == Origin.GIVEN]
     others = [(each, None) for each in found if each.origin != Origin.GIVEN]

@@ -20,7 +20,7 @@ from memadmin.access.models import Person
 from memadmin.access.visibility import visible_containers, visible_subjects
 from memadmin.erasure import grounds, intake, look_alikes, naming
 from memadmin.erasure.intake import Opening
-from memadmin.erasure.look_alikes import Candidate, candidates
+from memadmin.erasure.look_alikes import NAMES_NOBODY, Candidate, candidates
 from memadmin.erasure.models import Channel, Ground, IdentityLevel, Kind, Origin, Profile
 from memadmin.erasure.moves import Refusal
 from memadmin.pages import kept
@@ -39,7 +39,7 @@ NOT_VERIFIED = ("", "Not verified yet")
 DATE = forms.DateInput(attrs={"type": "date"})
 TOO_LONG = f"An id or name has at most {MAX_ID_LENGTH} characters. A part of it would be another one."
 NO_ID = "Type the id by which the agent knows the person. A user whose id is empty is taken in from their own page."
-NOT_AN_ID = "This names nobody: ids are compared whole, and there are no wildcards. Open such a user's own page to begin from there."
+NOT_AN_ID = f"{NAMES_NOBODY} Open such a user's own page to begin from there."
 
 
 class FindForm(forms.Form):
@@ -297,7 +297,7 @@ def _named(request: PersonRequest) -> tuple[list[Candidate], list[tuple[Candidat
     found = [look_alikes.candidate_of(subject, _origin(str(subject.user_id), asked)) for subject in rows.order_by("id")]
     ticked = [each for each in found if str(each.subject_uid) in ticks]
     others: list[tuple[Candidate, bool | None]] = [(each, False) for each in found if str(each.subject_uid) not in ticks]
-    nobody = request.POST.get("unknown") == "yes" and bool(asked) and look_alikes.says_whom(asked) and not found
+    nobody = request.POST.get("unknown") == "yes" and bool(asked) and not found
     return ticked, others, [asked] if nobody else []
 
 
