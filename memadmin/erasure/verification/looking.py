@@ -47,17 +47,20 @@ TEMPORARY = ("memadmin-import-*", "memadmin-export-*")
 class Place:
     """How far a look is: which table, and behind which key of it.
 
-    `keyed` are the columns that have anything by key, by table, of all that are one stretch. None: nobody has asked yet.
+    `keyed` are the columns that have anything by key, by table, of all that are one stretch; `filled` the tables that had any row when
+    that was asked. None: nobody has asked yet.
     """
 
     table: int = -1  # -1: the controls come first
     after: Key | None = None
     keyed: Mapping[str, Sequence[str]] | None = None
+    filled: Sequence[str] | None = None
 
     @classmethod
     def read(cls, cursor: Mapping[str, Any] | None) -> Place:
         at = dict(cursor or {})
-        return cls(at.get("table", -1), tuple(at["after"]) if at.get("after") is not None else None, at.get("keyed"))
+        after = tuple(at["after"]) if at.get("after") is not None else None
+        return cls(at.get("table", -1), after, at.get("keyed"), at.get("filled"))
 
     def as_cursor(self) -> dict[str, Any]:
         return asdict(self)
@@ -96,11 +99,6 @@ class Look:
         return [table for table in self.every if not table.name.startswith(OWN_TABLES)]
 
     @cached_property
-    def filled(self) -> set[str]:
-        """Those that have any row."""
-        return filled_ones(self.tables)
-
-    @cached_property
     def probes(self) -> Probes:
         return probes_of(self.verification.manifest)
 
@@ -128,7 +126,7 @@ def step(look: Look, place: Place, *, now: datetime) -> Place | None:
     if place.table < 0:
         _look_at_controls(look, now=now)
         return Place(0)
-    while place.keyed is not None and place.table < len(look.tables) and look.tables[place.table].name not in look.filled:
+    while place.filled is not None and place.table < len(look.tables) and look.tables[place.table].name not in place.filled:
         place = replace(place, table=place.table + 1, after=None)
     with reading_only():
         return _next(look, place)
@@ -136,7 +134,9 @@ def step(look: Look, place: Place, *, now: datetime) -> Place | None:
 
 def _next(look: Look, place: Place) -> Place | None:
     if place.keyed is None:
-        return replace(place, keyed=_asked_by_key(look))
+        names = filled_ones(look.tables)
+        filled = [table for table in look.tables if table.name in names]
+        return replace(place, keyed=_asked_by_key(filled, look.probes), filled=[table.name for table in filled])
     if place.table >= len(look.tables):
         _close(look)
         return None
@@ -177,10 +177,10 @@ def _look_at_controls(look: Look, *, now: datetime) -> None:
         noted.add(FindingKind.BLIND, table, column, rows=1)
 
 
-def _asked_by_key(look: Look) -> dict[str, list[str]]:
+def _asked_by_key(tables: Sequence[Table], probes: Probes) -> dict[str, list[str]]:
     """Ask all tables at once, but for those of several stretches, which are asked in their turn."""
-    long = long_ones([table for table in look.tables if table.name in look.filled])
-    return columns_with({table: Stretch() for table in look.tables if table.name not in long}, look.probes)
+    long = long_ones(tables)
+    return columns_with({table: Stretch() for table in tables if table.name not in long}, probes)
 
 
 def _compare(look: Look, table: Table, stretch: Stretch, *, keyed: Sequence[str] | None) -> None:

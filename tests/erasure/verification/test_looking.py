@@ -7,7 +7,7 @@ from memadmin.erasure.models import Outcome
 from memadmin.erasure.planting import plant_person
 from memadmin.erasure.verification import controls, looking, rows
 from memadmin.erasure.verification.looking import Look, Place
-from memadmin.erasure.verification.rows import long_ones
+from memadmin.erasure.verification.rows import filled_ones, long_ones
 from memadmin.erasure.verification.schema import tables
 from memadmin.jobs.models import Job
 from memadmin.store.locations import Act
@@ -80,6 +80,18 @@ def test_a_person_who_has_gone_leaves_a_clean_look(person, container):
     assert verification.outcome == Outcome.CLEAN
     assert verification.controls == verification.controls_seen > 60
     assert verification.tables > 30
+
+
+def test_all_tables_are_asked_once_whether_they_have_any_row(person, monkeypatch):
+    manifest = manifest_of(person)
+    wipe(person)
+    asked = []
+    monkeypatch.setattr(looking, "filled_ones", lambda every: asked.append(len(every)) or filled_ones(every))
+
+    verification = look(manifest)
+
+    assert verification.outcome == Outcome.CLEAN
+    assert asked == [verification.tables]
 
 
 @pytest.mark.parametrize("table", [*SUBJECT, "store_provenance"])
