@@ -4,6 +4,8 @@ Accounts are held to be one person's where their logins are the same mailbox: wi
 A token acts for whoever made it.
 """
 
+from collections.abc import Iterable
+
 from memadmin.access.models import ApiToken, Person, tidy_login
 
 DOTS_MEAN_NOTHING = {"gmail.com", "googlemail.com"}
@@ -17,8 +19,21 @@ def human_of(actor: str) -> str:
         return human_of(made_by) if made_by and not made_by.startswith("token/") else actor
     if kind == "person":
         login = Person.objects.filter(uid=uid).values_list("login", flat=True).first()
-        return f"mailbox/{mailbox_of(login)}" if login else actor
+        return _human(login) if login else actor
     return actor
+
+
+def human_with(account: Person) -> str:
+    """Return the same text for whoever signs in with this account."""
+    return _human(account.login)
+
+
+def humans_with(accounts: Iterable[Person]) -> set[str]:
+    return set(map(human_with, accounts))
+
+
+def _human(login: str) -> str:
+    return f"mailbox/{mailbox_of(login)}"
 
 
 def mailbox_of(login: str) -> str:

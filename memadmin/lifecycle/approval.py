@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 
 from memadmin.access.actors import actor_of
+from memadmin.access.humans import human_of, human_with
 from memadmin.access.models import Person
 from memadmin.audit.actions import Action
 from memadmin.audit.models import Outcome
@@ -81,16 +82,15 @@ def may_decide(run: Run, actor: str) -> None:
         raise NotSecondPerson("A second person is wanted here, and nobody knows who made this token. Sign in to approve or refuse.")
     if person not in {actor_of(holder) for holder in holders(run.container)}:
         raise NotSecondPerson("Whoever you are here, or whoever made this token, may not approve runs of this container.")
-    if person in causing:
-        others = [holder for holder in holders(run.container) if actor_of(holder) not in causing]
-        who = "Somebody else has to." if others else "Nobody else may either: give the right to one more person."
+    if human_of(person) in causing:
+        who = "Somebody else has to." if deciding(run) else "Nobody else may either: give the right to one more person."
         raise NotSecondPerson(f"You caused run {run.number} yourself, so you cannot be its second person. {who}")
 
 
 def deciding(run: Run) -> list[Person]:
     """Return who can be the second person of the run."""
     causing = people_behind(run)
-    return [holder for holder in holders(run.container) if actor_of(holder) not in causing]
+    return [holder for holder in holders(run.container) if human_with(holder) not in causing]
 
 
 def expire_one(*, actor: str, now: datetime) -> bool:

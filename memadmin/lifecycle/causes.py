@@ -1,4 +1,4 @@
-"""Who caused a run, as people: whoever is among them cannot be its second person, by whatever session or token they come."""
+"""Who caused a run, as people: whoever is among them cannot be its second person, by whatever account, session or token they come."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from datetime import datetime
 from uuid import UUID
 
+from memadmin.access.humans import human_of
 from memadmin.access.models import ApiToken
 from memadmin.audit.actions import Action
 from memadmin.audit.models import AuditEntry, Stream
@@ -33,7 +34,7 @@ LOOKED_AT = 20_000  # entries of the log
 
 
 def people_behind(run: Run) -> frozenset[str]:
-    """Return the people who caused the run, as far as that is known.
+    """Return the people who caused the run, as far as that is known, as `human_of` names them.
 
     Who had it planned, by running the night's work by hand too, and started; who wrote, edited, scheduled or published its policy; and, of
     what was done since a run of the container last began: who changed a setting that lets runs take more, and who unpinned one of its
@@ -45,7 +46,7 @@ def people_behind(run: Run) -> frozenset[str]:
     for version in filter(None, versions):
         actors |= {version.author, version.changed_by, version.scheduled_by, version.published_by}
     actors |= set(_changed_settings(since)) | set(_unpinned(run, since))
-    return frozenset(person for actor in actors if (person := person_behind(actor)))
+    return frozenset(human_of(person) for actor in actors if (person := person_behind(actor)))
 
 
 def person_behind(actor: str) -> str:

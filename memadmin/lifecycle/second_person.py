@@ -7,7 +7,7 @@ somebody else's approval alone, whatever caused it. While fewer than two people 
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Q
 
+from memadmin.access.humans import human_with, humans_with
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.audit.actions import Action
@@ -62,12 +63,14 @@ def holders(container: Container) -> list[Person]:
 def without_one(containers: ContainerQuerySet) -> int:
     """Return in how many of the containers fewer than two people may approve, so that large runs go without a second person."""
     able = [person for person in Person.objects.filter(is_active=True) if person.may(Right.RUN_APPROVE)]
-    everywhere = sum(person.all_containers for person in able)
-    if everywhere >= 2:
+    everywhere = humans_with(person for person in able if person.all_containers)
+    if len(everywhere) >= 2:
         return 0
-    seen = Person.containers.through.objects.filter(person__in=[person.pk for person in able if not person.all_containers])
-    by_container = Counter(seen.values_list("container", flat=True))
-    return sum(everywhere + by_container[pk] < 2 for pk in containers.values_list("pk", flat=True))
+    human = {person.pk: human_with(person) for person in able if not person.all_containers}
+    by_container: defaultdict[int, set[str]] = defaultdict(set)
+    for person, container in Person.containers.through.objects.filter(person__in=human).values_list("person", "container"):
+        by_container[container].add(human[person])
+    return sum(len(everywhere | by_container[pk]) < 2 for pk in containers.values_list("pk", flat=True))
 
 
 def foresee(container: Container, totals: Totals) -> Warned | None:
@@ -78,20 +81,19 @@ def foresee(container: Container, totals: Totals) -> Warned | None:
     bounds = Bounds.now()
     if not bounds.exceeded_by(totals):
         return None
-    holding = len(holders(container))
-    if holding >= 2:
+    if is_active(container):
         return Warned(
             "second_person",
             f"{totals.items:,} items are a large run ({bounds.in_words()}): it waits until a second person has approved it.",
             loud=True,
         )
-    who = "nobody may" if not holding else "only one person may"
+    who = "only one person may" if holders(container) else "nobody may"
     return Warned("no_second_person", f"{totals.items:,} items are a large run, and no second person is asked: {who} approve runs here.")
 
 
 def is_active(container: Container) -> bool:
-    """Whether large runs of the container wait: at least two people may approve them."""
-    return len(holders(container)) >= 2
+    """Whether large runs of the container wait: at least two people may approve them. Two accounts of one person are one."""
+    return len(humans_with(holders(container))) >= 2
 
 
 def wanted(run: Run) -> bool:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from memadmin.access.actors import actor_of, names_of
+from memadmin.access.actors import names_of
+from memadmin.access.humans import human_with
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers
@@ -38,7 +39,7 @@ def waiting_for(person: Person, *, now: datetime) -> list[Waiting]:
 def _why_not(person: Person, run: Run, *, now: datetime) -> str:
     if not person.may(Right.RUN_APPROVE):
         return "somebody with the right to approve decides"
-    if actor_of(person) in people_behind(run):
+    if human_with(person) in people_behind(run):
         return "you caused it"
     try:
         may_start(run, now=now)
