@@ -255,17 +255,21 @@ def _restore_pins(copies: Sequence[Archived], *, now: datetime) -> None:
     """A copy that was pinned when it went comes back with its pin, so that the flag is no flag without a reason."""
     pinned = [(copy, body) for copy in copies if (body := unpack(copy.payload))["row"].get("pinned")]
     for copy, body in pinned:
-        pin = body.get("pin") or {"reason": PINNED_BEFORE, "actor": "system/archive", "created_at": now.isoformat(), "review_on": None}
-        Pin.objects.create(
-            container_id=copy.container_id,
-            subject_id=copy.subject_id,
-            target_type=copy.item_type,
-            target_uid=copy.uid,
-            reason=pin["reason"],
-            actor=pin["actor"],
-            created_at=datetime.fromisoformat(pin["created_at"]),
-            review_on=pin["review_on"] and date.fromisoformat(pin["review_on"]),
-        )
+        pin = pin_in(body) or Pin(reason=PINNED_BEFORE, actor="system/archive", created_at=now)
+        pin.container_id, pin.subject_id, pin.target_type, pin.target_uid = copy.container_id, copy.subject_id, copy.item_type, copy.uid
+        pin.save(force_insert=True)
+
+
+def pin_in(body: Mapping[str, Any]) -> Pin | None:
+    """Return the pin, not saved, that the item of an unpacked copy had; None where none was kept."""
+    kept = body.get("pin")
+    if not kept:
+        return None
+    columns = [column for column in Pin._meta.concrete_fields if column.name in _OF_PIN]
+    return Pin(**{column.name: column.to_python(kept.get(column.name) or column.get_default()) for column in columns})
+
+
+_OF_PIN = ("reason", "actor", "created_at", "review_on", "reviewed_at", "reviewed_by")
 
 
 def _row(model: type[models.Model], stored: Mapping[str, Any]) -> dict[str, Any]:

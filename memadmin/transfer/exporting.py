@@ -41,7 +41,7 @@ from memadmin.transfer.files import json_lines
 NOT_INCLUDED = [
     *("audit log", "runs", "settings", "people", "provenance of removed memories", "holds", "row revisions", "time of storing"),
     *("recalls", "feedback", "vectors", "suppressions", "what was set aside", "requests of people and their papers", "API tokens"),
-    *("webhooks", "jobs and schedules", "idempotency keys"),
+    *("webhooks", "jobs and schedules", "idempotency keys", "consent to removing unattributed memories"),
 ]
 SUBJECTS_AT_A_TIME = 200
 ROWS_AT_A_TIME = 200
@@ -195,6 +195,6 @@ def _archived_records(page: list[Record]) -> Iterator[Record]:
             "run_number": row["run_number"],
             "archived_at": own.write_time(row["archived_at"]),
             "expires_at": own.write_time(row["expires_at"]),
-            "item": own.item_record(kind, body["row"], sources=sources.get((row["uid"], row["subject_id"]), ())),
+            "item": own.item_record(kind, body["row"], pin=archive.pin_in(body), sources=sources.get((row["uid"], row["subject_id"]), ())),
             "working": [own.item_record("working", {**memory, "session_id": 0}) for memory in body["working"]],
         }

@@ -15,7 +15,7 @@ NUMBERS = {"order": 9007199254740993, "big": 18446744073709551617, "share": 0.1,
 EVERYWHERE = {"owner": "admin", "namespace": {"user_id": "ann", "agent": "a"}, "time_note": "zone_assumed"}
 REVIEWED = {"review_on": date(2027, 1, 1), "reviewed_at": NOON, "reviewed_by": "person/reviewer"}
 PIN = IncomingPin(reason="allergy", actor=ACTOR, created_at=NOON, **REVIEWED)
-MEMORY, SUPERSEDING, CHANGE = (uuid.UUID(int=number) for number in (7, 8, 9))
+MEMORY, SUPERSEDING, CHANGE, COPY = (uuid.UUID(int=number) for number in (7, 8, 9, 10))
 
 
 def make_full_container():
@@ -42,15 +42,15 @@ def make_full_container():
     return container
 
 
-def full_session():
+def full_session(name="s-1", **more):
     details = {"state": {"step": 1}, "metadata": NUMBERS, "agents": {"a": 1}, "additional_info": {"b": None}}
-    return a_session("s-1", summary=ODD, pin=PIN, **details, **EVERYWHERE)
+    return a_session(name, summary=ODD, pin=PIN, last_updated_at=NOON, **details, **EVERYWHERE, **more)
 
 
-def full_message():
+def full_message(text=ODD, name="m-1", **more):
     return a_message(
-        ODD,
-        external_id="m-1",
+        text,
+        external_id=name,
         sequence=3,
         message_id=7,
         structured_data={"x": 1},
@@ -67,14 +67,15 @@ def full_message():
         event={"id": "e"},
         last_updated_at=NOON,
         **EVERYWHERE,
+        **more,
     )
 
 
-def full_memory(source):
+def full_memory(source, text=ODD, uid=MEMORY, name="f-1", **more):
     return a_memory(
-        ODD,
-        uid=MEMORY,
-        external_id="f-1",
+        text,
+        uid=uid,
+        external_id=name,
         parts=[{"text": "x"}],
         author="agent",
         strategy_id="s",
@@ -94,6 +95,7 @@ def full_memory(source):
         pin=PIN,
         sources=(source,),
         **EVERYWHERE,
+        **more,
     )
 
 
@@ -114,10 +116,11 @@ def sparse_items():
 
 
 def archived_copies(source):
-    session = a_session("s-old", metadata={"title": "old"}, last_updated_at=NOON)
-    said = (a_message("old words", session_ref="s-old", external_id="m-9"),)
+    session = full_session("s-old")
+    said = (full_message("old words", "m-9", session_ref="s-old"),)
     end = {"archived_at": NOON, "expires_at": NOON + days(30)}
     return [
         IncomingArchived(user_id="ann", item=session, working=said, reason="age", run_number=4, **end),
+        IncomingArchived(user_id="ann", item=full_memory(source, "full copy", COPY, "f-9"), reason="age", run_number=4, **end),
         IncomingArchived(user_id=None, item=a_memory("gone", user_id=None, hits=2, sources=(source,)), reason="ttl", archived_at=NOON),
     ]

@@ -187,7 +187,7 @@ def test_archived_copies_can_be_restored_after_the_journey(tmp_path):
 
     restored = archive.restore(list(Archived.objects.values_list("id", flat=True)), now=NOON)
 
-    assert restored.items == 2
+    assert restored.items == 3
     session = Session.objects.get(external_id="s-old")
     assert [memory.messages[0]["content"] for memory in WorkingMemory.objects.of_session(session)] == ["old words"]
     assert LongTermMemory.objects.get(text="gone").hits == 2
