@@ -7,6 +7,9 @@ from django.db import OperationalError, connection
 
 from memadmin.audit import checkpoints, log, verification
 from memadmin.audit.actions import Action
+from memadmin.audit.chain import canonical, row_hash, timestamp
+from memadmin.audit.models import AuditEntry
+from tests.audit.test_verification import CHANGES
 from tests.audit_protection import lifted
 
 pytestmark = pytest.mark.django_db
@@ -191,3 +194,51 @@ def test_f89_the_command_names_the_row_that_somebody_changed_deleted_or_moved_in
 
     assert code == 20
     assert named in text
+
+
+@pytest.mark.parametrize("column", CHANGES)
+def test_f89_the_command_names_each_column_that_can_be_changed(capsys, column):
+    with lifted():
+        run(f"UPDATE audit_entry SET {CHANGES[column]} WHERE seq = 3")
+
+    code, text = verify(capsys)
+
+    assert (code, f"ALTERED governance/3 {column}" in text) == (20, True)
+
+
+def test_f89_two_rows_that_have_all_of_each_other_but_their_numbers_are_named(capsys):
+    with lifted(), connection.cursor() as cursor:
+        swap(cursor, 1, 2, [column.column for column in AuditEntry._meta.concrete_fields if column.column not in ("stream", "seq")])
+
+    code, text = verify(capsys)
+
+    assert code == 20
+    assert "ALTERED governance/1 seq" in text
+    assert "ALTERED governance/2 seq" in text
+
+
+def test_f89_two_acts_in_each_others_place_with_hashes_computed_anew_do_not_hold_together(capsys):
+    """Whoever knows the format can make each row right by itself; the row behind them says what stood there."""
+    with lifted(), connection.cursor() as cursor:
+        swap(cursor, 1, 2, ["actor", "target", "counts", "at", "payload_digest"])
+        for seq in (1, 2):
+            entry = AuditEntry.objects.get(seq=seq)
+            said = {name: getattr(entry, name) for name in ("actor", "target", "counts", "payload_digest")}
+            leaf = canonical({**json.loads(entry.leaf), **said, "at": timestamp(entry.at)})
+            cursor.execute("UPDATE audit_entry SET leaf = %s, row_hash = %s WHERE seq = %s", [leaf, row_hash(leaf), seq])
+
+    code, text = verify(capsys)
+
+    assert code == 20
+    assert "ALTERED governance/2 prev_hash" in text
+    assert "ALTERED governance/3 prev_hash" in text
+
+
+def swap(cursor, first, second, columns):
+    """Let each of two rows have what the other one has, in these columns."""
+    names = ", ".join(columns)
+    cursor.execute(f"CREATE TEMPORARY TABLE kept AS SELECT seq AS place, {names} FROM audit_entry WHERE seq IN ({first}, {second})")
+    for seq, other in ((first, second), (second, first)):
+        given = ", ".join(f"{name} = (SELECT {name} FROM kept WHERE place = {other})" for name in columns)
+        cursor.execute(f"UPDATE audit_entry SET {given} WHERE seq = {seq}")
+    cursor.execute("DROP TABLE kept")

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.db.models import Count
 
 from memadmin.audit import log, verification
 from memadmin.audit.actions import Action
-from memadmin.audit.models import AuditEntry
+from memadmin.audit.models import AuditEntry, Stream
 from tests.databases import database_url
 from tests.jobs.at_once import at_once, outcomes_at_once
 
@@ -43,6 +43,41 @@ def test_f89_writers_at_once_make_one_chain():
 
     assert seqs() == list(range(1, WRITERS * EACH + 1))
     assert verification.verify(connection).findings == []
+
+
+def test_f89_while_one_act_is_not_done_nobody_else_learns_the_end_of_the_chain():
+    """What makes writers queue is the lock on the head alone: by the uniqueness of a number one of two would fail instead of wait."""
+    holds, looked, learned = threading.Event(), threading.Event(), []
+
+    def append_slowly():
+        with transaction.atomic():
+            append(1)
+            holds.set()
+            looked.wait(timeout=60)
+
+    def look_at_the_end():
+        holds.wait(timeout=60)
+        try:
+            wait_a_moment_only()
+            with transaction.atomic():
+                learned.append(log._locked_head(Stream.GOVERNANCE).seq)
+        finally:
+            looked.set()
+
+    with transaction.atomic():
+        append(0)
+
+    _, refused = outcomes_at_once(append_slowly, look_at_the_end)
+
+    assert (type(refused), learned) == (OperationalError, [])
+    with transaction.atomic():
+        append(2)
+    assert seqs() == [1, 2, 3]
+
+
+def wait_a_moment_only():
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = 200" if connection.vendor == "postgresql" else "PRAGMA busy_timeout = 200")
 
 
 def test_the_very_first_entries_written_at_once_make_one_chain():
