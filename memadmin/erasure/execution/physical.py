@@ -31,7 +31,8 @@ def forget(tables: Iterable[str]) -> str:
         return promised()
     with connection.cursor() as cursor:
         for table in sorted(set(tables)):
-            cursor.execute(f"VACUUM (ANALYZE) {connection.ops.quote_name(table)}")
+            # Of a table in which few pages have dead rows, VACUUM by itself passes the indexes over, and they keep the ids and words.
+            cursor.execute(f"VACUUM (ANALYZE, INDEX_CLEANUP ON) {connection.ops.quote_name(table)}")
             _drop_statistics_of_nothing(cursor, table)
     return promised()
 
