@@ -15,6 +15,7 @@ from tests.people import HTMX, a_browser_of
 from tests.tokens import api_of
 
 pytestmark = pytest.mark.django_db
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 SAMPLES = {"uuid": "00000000-0000-0000-0000-000000000000", "int": "1"}
 # What the design says that nobody of a role can ever do, by how its addresses begin. Which rights there are is code; this they must give.
 NEVER = {
@@ -50,6 +51,34 @@ def test_f88_a_role_without_the_right_is_refused_at_every_page_in_whole_and_in_p
                 let_in.append((name, codes))
 
     assert let_in == []
+
+
+def test_f20_an_address_reads_or_acts_and_takes_no_other_method():
+    """A verb does nothing for a GET, which a prefetching browser sends by itself, and nothing is read by a POST."""
+    everybody, wrong = a_browser_of(*Role, login="all"), []
+
+    for path, name, _ in pages():
+        taken = {method for method in METHODS if everybody.generic(method, path).status_code != 405}
+        if taken not in ({"GET", "HEAD"}, {"POST"}):
+            wrong.append((name, taken))
+
+    assert wrong == []
+
+
+def test_f20_an_address_of_an_api_takes_the_methods_that_it_names_a_scope_for_and_no_other():
+    api, wrong, tried = api_of("ana", all_access=True), [], set()
+
+    for pattern, _, view in addresses():
+        scopes = getattr(view, "scopes", {})
+        if not scopes or pattern.endswith(":rest>") or pattern in tried:
+            continue
+        tried.add(pattern)
+        taken = {method for method in METHODS if api.call(method, filled(pattern), {}).status_code != 405}
+        if taken - {"HEAD"} != set(scopes) - {"HEAD"}:
+            wrong.append((pattern, taken, set(scopes)))
+
+    assert len(tried) > 20
+    assert wrong == []
 
 
 @pytest.mark.parametrize("role", Role)
