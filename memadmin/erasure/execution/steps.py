@@ -177,10 +177,10 @@ def _batch(manifest: Manifest, location: Location, at: At, acts: tuple[Act, ...]
 
 
 def _came(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
-    manifest, places, until = _manifest(request), sweeping.places(), time.monotonic() + MOMENT
+    sweep, places, until = sweeping.Sweep(request, _manifest(request), ACTOR, now), sweeping.places(), time.monotonic() + MOMENT
     with transaction.atomic():
         while at.place < len(places):
-            after = sweeping.sweep(request, manifest, places[at.place], at.after, actor=ACTOR, now=now)
+            after = sweep.page(places[at.place], at.after)
             at = replace(at, after=after) if after is not None else replace(at, place=at.place + 1, after=None)
             if time.monotonic() >= until:
                 return _saved(job, at, now=now)
@@ -190,7 +190,7 @@ def _came(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
 def _users(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
     with transaction.atomic():
         ending.erase_with(request, _manifest(request), actor=ACTOR, now=now)
-        sweeping.sweep_all(request, _manifest(request), actor=ACTOR, now=now)
+        sweeping.Sweep(request, _manifest(request), ACTOR, now).everything()
         users.remove(request, actor=ACTOR, now=now)
     return At("forget", done=at.done)
 

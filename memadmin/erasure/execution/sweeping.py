@@ -7,14 +7,15 @@ There can be hundreds of thousands, so they go page by page; the last look is ta
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from memadmin.erasure import asking
 from memadmin.erasure.execution.erasing import erase
 from memadmin.erasure.models import ErasureRequest, Manifest
-from memadmin.erasure.scope import scope_of
+from memadmin.erasure.scope import RequestScope, scope_of
 from memadmin.store.locations import ItemClass, Location
 
 PAGE = 2_000  # rows of a place that one transaction takes
@@ -30,23 +31,31 @@ def places() -> list[Location]:
     return [place for place in asked if place.name not in BY_OTHERS]
 
 
-def sweep(request: ErasureRequest, manifest: Manifest, place: Location, after: Any, *, actor: str, now: datetime) -> Any:
-    """Erase what is in one page of a place by now and was not in the manifest, and return where the next page begins, None after the last.
+@dataclass(frozen=True)
+class Sweep:
+    """What one execution takes along in a transaction of the caller's. Whom it is about is asked once for all places."""
 
-    The caller has the transaction.
-    """
-    scope = replace(scope_of(manifest), erased_by=manifest.pk)
-    last = manifest.items.order_by("-pk").values_list("pk", flat=True).first() or 0
-    after = asking.ask_for_rest(manifest, scope, place, after, most=PAGE)
-    new = list(manifest.items.filter(pk__gt=last).order_by("pk"))
-    for at in range(0, len(new), AT_ONCE):
-        erase(request, place, new[at : at + AT_ONCE], actor=actor, now=now)
-    return after
+    request: ErasureRequest
+    manifest: Manifest
+    actor: str
+    now: datetime
 
+    @cached_property
+    def scope(self) -> RequestScope:
+        return replace(scope_of(self.manifest), erased_by=self.manifest.pk)
 
-def sweep_all(request: ErasureRequest, manifest: Manifest, *, actor: str, now: datetime) -> None:
-    """Sweep every place to its end, in the caller's transaction: for the little that came since they were swept one by one."""
-    for place in places():
-        after = sweep(request, manifest, place, None, actor=actor, now=now)
-        while after is not None:
-            after = sweep(request, manifest, place, after, actor=actor, now=now)
+    def page(self, place: Location, after: Any) -> Any:
+        """Erase what is in one page of a place by now and was not in the manifest, and return where the next begins, None: nowhere."""
+        last = self.manifest.items.order_by("-pk").values_list("pk", flat=True).first() or 0
+        after = asking.ask_for_rest(self.manifest, self.scope, place, after, most=PAGE)
+        new = list(self.manifest.items.filter(pk__gt=last).order_by("pk"))
+        for at in range(0, len(new), AT_ONCE):
+            erase(self.request, place, new[at : at + AT_ONCE], actor=self.actor, now=self.now)
+        return after
+
+    def everything(self) -> None:
+        """Sweep every place to its end: for the little that came since they were swept one by one."""
+        for place in places():
+            after = self.page(place, None)
+            while after is not None:
+                after = self.page(place, after)
