@@ -26,6 +26,7 @@ from tests.databases import describe_database, is_sqlite
 from tests.flushing import flush_with_triggers_aside, rows_of_migrations
 
 TEST_FOLDER = pytest.StashKey[str]()
+COPIES = pytest.StashKey[migrated.OnSqlite | migrated.OnPostgres | None]()
 BROWSER_FIXTURES = {"page", "browser"}
 PATIENCE = 20_000  # ms that a page may take: a busy machine must not fail a test
 
@@ -40,12 +41,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.WHITENOISE_USE_FINDERS = settings.WHITENOISE_AUTOREFRESH = True
     expect.set_options(timeout=PATIENCE)
     settings.SECURE_SSL_REDIRECT = settings.SESSION_COOKIE_SECURE = settings.CSRF_COOKIE_SECURE = False  # the test client speaks plain HTTP
+    if not hasattr(config, "workerinput"):
+        migrated.begin_run()
     if is_sqlite():  # a file, as in production: an in-memory database cannot be opened by two threads or processes
         config.stash[TEST_FOLDER] = tempfile.mkdtemp(prefix="memadmin-test-")
         settings.DATABASES["default"].setdefault("TEST", {})["NAME"] = f"{config.stash[TEST_FOLDER]}/test.sqlite3"
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        migrated.end_run()
     if TEST_FOLDER in config.stash:
         shutil.rmtree(config.stash[TEST_FOLDER], ignore_errors=True)
 
@@ -86,22 +91,25 @@ def django_db_keepdb(django_db_keepdb: bool) -> bool:
     return django_db_keepdb or is_sqlite()  # the folder of an SQLite database goes as a whole
 
 
-def folder_of_databases(config: pytest.Config) -> Path | None:
-    """Return where migrated databases are kept between runs: beside what else pytest keeps, if it keeps anything."""
-    return config.cache.mkdir("databases") if is_sqlite() and config.pluginmanager.has_plugin("cacheprovider") else None
+def copies(config: pytest.Config) -> migrated.OnSqlite | migrated.OnPostgres | None:
+    """Return where a migrated database is left for other processes, and on SQLite for other runs, if pytest keeps anything."""
+    if is_sqlite():
+        return migrated.OnSqlite(config.cache.mkdir("databases")) if config.pluginmanager.has_plugin("cacheprovider") else None
+    return migrated.OnPostgres(os.environ[migrated.RUN]) if hasattr(config, "workerinput") else None
 
 
 @pytest.fixture(scope="session")
 def django_db_modify_db_settings(django_db_modify_db_settings: None, pytestconfig: pytest.Config) -> None:
-    if folder := folder_of_databases(pytestconfig):
-        migrated.restore(folder, settings.DATABASES["default"]["TEST"]["NAME"])
+    pytestconfig.stash[COPIES] = copies(pytestconfig)
+    if found := pytestconfig.stash[COPIES]:
+        found.begin(connection.settings_dict["TEST"])
 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker, pytestconfig: pytest.Config) -> Iterator[None]:
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patched:
-        if folder := folder_of_databases(pytestconfig):
-            migrated.keep(folder)
+        if found := pytestconfig.stash[COPIES]:
+            found.leave()
         patched.setattr(type(connection.ops), "execute_sql_flush", flush_with_triggers_aside(rows_of_migrations()))
         patched.setattr(flush, "emit_post_migrate_signal", lambda *_, **__: None)  # what it makes is there again, or still
         yield

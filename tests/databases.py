@@ -19,10 +19,16 @@ def describe_database() -> str:
     """Return engine and version, for example `PostgreSQL 15.19 on 127.0.0.1`."""
     if is_sqlite():
         return f"SQLite {sqlite3.sqlite_version}"
+    where = settings.DATABASES["default"]
+    with server(where["NAME"]) as other:
+        return f"PostgreSQL {other.info.parameter_status('server_version')} on {where['HOST'] or 'the local socket'}"
+
+
+def server(name: str) -> psycopg.Connection[Any]:
+    """Return a connection of its own to a database of the server, in which each statement counts at once."""
     database: dict[str, Any] = settings.DATABASES["default"]
     where = {"host": database["HOST"], "port": database["PORT"], "user": database["USER"], "password": database["PASSWORD"]}
-    with psycopg.connect(dbname=database["NAME"], **{key: value for key, value in where.items() if value}) as server:
-        return f"PostgreSQL {server.info.parameter_status('server_version')} on {database['HOST'] or 'the local socket'}"
+    return psycopg.connect(dbname=name, autocommit=True, **{key: value for key, value in where.items() if value})
 
 
 def database_url() -> str:

@@ -3,6 +3,7 @@
 import ast
 import re
 from collections import defaultdict
+from functools import cache
 
 import pytest
 
@@ -35,6 +36,7 @@ NUMBER = re.compile(r"(?<![a-z0-9])[a-z][0-9]{1,2}(?![a-z0-9])")
 ATTACK = re.compile(r"test_((?:[a-z]?[0-9]{1,2}_)+)")
 
 
+@cache
 def tried() -> dict[str, set[str]]:
     """Return the files in which a test bears a number."""
     found = defaultdict(set)
