@@ -24,6 +24,7 @@ from memadmin.erasure.models import ErasureRequest, Ground, Kind, NoteKind, Stat
 from memadmin.erasure.models.access_exports import LIVE
 from memadmin.erasure.moves import Refusal, WrongState, move
 from memadmin.erasure.refusals import audited
+from memadmin.plurals import counted
 from memadmin.store import holding
 from memadmin.store.models import Authority, Hold, HoldKind
 
@@ -59,8 +60,7 @@ def waits_for(request: ErasureRequest) -> list[Wait]:
 
 def open_notices(request: ErasureRequest) -> list[Wait]:
     waiting = notices.open_ones(request).count()
-    noun = "notice" if waiting == 1 else "notices"
-    return [Wait("notices_open", f"{waiting:,} {noun} to recipients: not answered yet.")] if waiting else []
+    return [Wait("notices_open", f"{counted(waiting, 'notice')} to recipients: not answered yet.")] if waiting else []
 
 
 def _exports(request: ErasureRequest) -> list[Wait]:
@@ -71,8 +71,7 @@ def _exports(request: ErasureRequest) -> list[Wait]:
 def _corrections(request: ErasureRequest) -> list[Wait]:
     left = correction_checks.left(ErasureRequest.objects.filter(pk=request.pk)).count()
     if left:
-        places = "place" if left == 1 else "places"
-        return [Wait("words_left", f"What was corrected still stands in {left:,} {places}, which are listed under Correct.")]
+        return [Wait("words_left", f"What was corrected still stands in {counted(left, 'place')}, which are listed under Correct.")]
     if correction_checks.waiting(request).exists():
         return [Wait("not_checked", "The words that were corrected are being looked for everywhere.")]
     return []
@@ -80,8 +79,7 @@ def _corrections(request: ErasureRequest) -> list[Wait]:
 
 def _restrictions(request: ErasureRequest) -> list[Wait]:
     standing = restrictions_for(request).count()
-    users = "user is" if standing == 1 else "users are"
-    return [Wait("restricted", f"{standing:,} {users} restricted, until somebody lifts it.")] if standing else []
+    return [Wait("restricted", f"{counted(standing, 'user is', 'users are')} restricted, until somebody lifts it.")] if standing else []
 
 
 def restrictions_for(request: ErasureRequest) -> QuerySet[Hold]:

@@ -27,6 +27,7 @@ from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import Certificate, ErasureRequest, Kind, Level, RequestItem, RequestSubject, Status
 from memadmin.erasure.moves import move
 from memadmin.jobs.registry import JobView, Step
+from memadmin.plurals import counted
 from memadmin.store import suppression
 from memadmin.store.models import Mode, Suppression
 
@@ -53,8 +54,7 @@ def _backups(horizon: Horizon, *, now: datetime) -> list[Wait]:
     waits = []
     if horizon.standing:
         count, last = len(horizon.standing), max(row.expires_at for row in horizon.standing)
-        noun = "backup" if count == 1 else "backups"
-        waits.append(Wait("backups_standing", f"{count:,} {noun} from before: not confirmed to be destroyed.", last))
+        waits.append(Wait("backups_standing", f"{counted(count, 'backup')} from before: not confirmed to be destroyed.", last))
     elif horizon.until > now:
         waits.append(Wait("backups_expire", "Backups from before have to expire.", horizon.until))
     if horizon.basis is Basis.INVENTORY and not horizon.checked_since:

@@ -20,6 +20,7 @@ from memadmin.erasure.models import Certificate, Channel, ErasureRequest, Kind, 
 from memadmin.erasure.moves import Refusal, WrongState
 from memadmin.erasure.querysets import RequestQuerySet
 from memadmin.erasure.refusals import audited
+from memadmin.plurals import counted
 
 AFTER = (Status.COMPLETED, Status.CLOSED)
 ASKED_BY_NOBODY = Kind.STORAGE_LIMIT
@@ -83,7 +84,7 @@ def _what_stays(request: ErasureRequest, said: dict[str, Any]) -> Iterator[str]:
     if not kept:
         return
     lines = [
-        f"- {_count(each['items'], 'item')}: {WHY_KEPT.get(each['reason'], each['reason'])}{_again(each['review_on'])}" for each in kept
+        f"- {counted(each['items'], 'item')}: {WHY_KEPT.get(each['reason'], each['reason'])}{_again(each['review_on'])}" for each in kept
     ]
     yield "\n".join(["Some of it we have to keep for now:", *lines])
     if request.profile != Profile.CCPA:
@@ -98,9 +99,9 @@ def _recipients(counts: dict[str, int]) -> Iterator[str]:
     told = sum(number for state, number in counts.items() if state not in NOT_TOLD)
     not_told = sum(counts.values()) - told
     if told:
-        yield f"We tell those to whom we had given the data: {_count(told, 'recipient')}. You may ask us who they are."
+        yield f"We tell those to whom we had given the data: {counted(told, 'recipient')}. You may ask us who they are."
     if not_told:
-        yield f"{_count(not_told, 'recipient')} could not be told, or only with a disproportionate effort. You may ask us who and why."
+        yield f"{counted(not_told, 'recipient')} could not be told, or only with a disproportionate effort. You may ask us who and why."
 
 
 def _backups(backups: dict[str, Any]) -> Iterator[str]:
@@ -113,10 +114,6 @@ def _backups(backups: dict[str, Any]) -> Iterator[str]:
         else f"The last of them ends by {_day(date.fromisoformat(until[:10]))}."
     )
     yield f"Backups from before hold the data until they expire; what is restored from one is erased again before it is used. {when}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _day(day: date) -> str:

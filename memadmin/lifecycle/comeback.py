@@ -14,6 +14,7 @@ from uuid import UUID
 from django.db.models import Count, Q, QuerySet
 
 from memadmin.lifecycle.warnings import Warned, why_nothing_runs
+from memadmin.plurals import counted
 from memadmin.store import archive, policies
 from memadmin.store.archive import unpack
 from memadmin.store.models import Archived, Container, ItemType, LongTermMemory, Session, Subject
@@ -120,7 +121,7 @@ def look_ahead(copies: QuerySet[Archived], *, now: datetime) -> Comeback:
 def in_words(found: Comeback) -> str:
     """Say in one sentence, without names, why to think again."""
     parts = [f"{found.past:,} past an age or a time to live"] if found.past else []
-    parts += [f"{len(found.over):,} user{'' if len(found.over) == 1 else 's'} over a cap"] if found.over else []
+    parts += [f"{counted(len(found.over), 'user')} over a cap"] if found.over else []
     them = f"{found.coming:,} would come back"
     again = f"the next run would evict at least {found.again:,} again"
     return f"{them}, with {' and '.join(parts)}: {again}. Pin what must stay, or raise the limit."

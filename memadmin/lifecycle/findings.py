@@ -9,6 +9,7 @@ from memadmin.lifecycle.summing import sum_selections
 from memadmin.lifecycle.totals import Totals
 from memadmin.lifecycle.warned import Warned
 from memadmin.lifecycle.warnings import about_rules
+from memadmin.plurals import counted
 from memadmin.store import configuration, defaults, drafts, policies
 from memadmin.store.models import Container, PolicyState
 from retention.rules import MemoryType, RetentionPolicy
@@ -70,9 +71,7 @@ def _about_archive(container: Container) -> Iterator[Warned]:
     if days is None:
         yield Warned("no_archive", "It keeps no archive: what is evicted is gone at once and cannot be restored.")
     elif days < SHORT_ARCHIVE:
-        text = (
-            f"What is evicted can be restored for {days} day{'' if days == 1 else 's'} only: shorter than a week, in which nobody may look."
-        )
+        text = f"What is evicted can be restored for {counted(days, 'day')} only: shorter than a week, in which nobody may look."
         yield Warned("short_archive", text)
 
 

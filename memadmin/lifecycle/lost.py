@@ -17,6 +17,7 @@ from django.db.models.expressions import RawSQL
 from memadmin.lifecycle import housekeeping
 from memadmin.lifecycle.items import moment_of
 from memadmin.lifecycle.warnings import why_nothing_runs
+from memadmin.plurals import counted
 from memadmin.store import policies
 from memadmin.store.lost import LOST, names_nobody_sql
 from memadmin.store.models import Container, WorkingMemory
@@ -127,4 +128,4 @@ def _group_sql() -> str:
 
 
 def _days(length: timedelta) -> str:
-    return "1 day" if length.days == 1 else f"{length.days:,} days"
+    return counted(length.days, "day")

@@ -11,6 +11,7 @@ from memadmin.lifecycle.models import Run, RunState
 from memadmin.lifecycle.planning import policy_of
 from memadmin.lifecycle.totals import TypeTotals
 from memadmin.lifecycle.warnings import NOUNS, warnings_of
+from memadmin.plurals import counted
 from retention.rules import MemoryType
 
 
@@ -32,8 +33,7 @@ def lines_of(run: Run) -> Iterator[str]:
 def outcome_of(run: Run) -> str:
     """Return the last word on a run. What it would do and what it has done never sound alike."""
     if run.state == RunState.READY:
-        users = "1 user" if run.summary.users == 1 else f"{run.summary.users:,} users"
-        return f"Would evict {run.planned:,} from {users}." if run.planned else "Would evict nothing."
+        return f"Would evict {run.planned:,} from {counted(run.summary.users, 'user')}." if run.planned else "Would evict nothing."
     kept = f", kept {run.kept:,}" if run.kept else ""
     if run.state == RunState.WAITING:
         return f"Waits for a second person: {run.planned:,} named, nothing evicted."

@@ -13,6 +13,7 @@ from memadmin.lifecycle.second_person import Bounds, foresee
 from memadmin.lifecycle.summarising.switch import why_inactive
 from memadmin.lifecycle.totals import Totals, TypeTotals
 from memadmin.lifecycle.warned import Warned
+from memadmin.plurals import counted
 from memadmin.store import configuration
 from memadmin.store.models import Container, PolicyState, Subject
 from retention.orphans import SESSIONS_CAP
@@ -98,7 +99,7 @@ def _about_idle_rules(container: Container, policy: RetentionPolicy, totals: Tot
         old = f"It acts on the {sessions:,} that are there." if sessions else "There is none, so the rule does nothing."
         yield Warned("idle.sessions", f"The rule for sessions finds no new ones: this container keeps no sessions. {old}")
     if MemoryType.HISTORY in limited and not container.history_enabled:
-        old = f"It acts on the {_counted(history, 'entry', 'entries')} there." if history else "There is none, so the rule does nothing."
+        old = f"It acts on the {counted(history, 'entry', 'entries')} there." if history else "There is none, so the rule does nothing."
         yield Warned("idle.history", f"The rule for history finds no new entries: this container writes no history. {old}")
     summaries = why_inactive(container, policy)
     if summaries:
@@ -173,9 +174,5 @@ def _over_cap(users: int, by: int, cap: str) -> str:
     return f"{users:,} users stay over cap, the worst by {by:,}, all pinned: the cap is {cap}, and no run evicts a pinned one."
 
 
-def _counted(number: int, one: str, many: str) -> str:
-    return f"1 {one}" if number == 1 else f"{number:,} {many}"
-
-
 def _are(number: int, one: str, many: str) -> str:
-    return f"1 {one} is" if number == 1 else f"{number:,} {many} are"
+    return counted(number, f"{one} is", f"{many} are")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from memadmin.plurals import counted
 from memadmin.store import drafts, policies
 from memadmin.store.models import PolicyState, PolicyStatus, PolicyVersion
 from retention.policy import RetentionPolicy
@@ -23,4 +24,4 @@ def to_know(draft: PolicyVersion, policy: RetentionPolicy, *, source: PolicyVers
         yield "This container has opted out: publishing ends that."
     others = PolicyVersion.objects.filter(container=container, status=PolicyStatus.DRAFT).exclude(pk=draft.pk).count()
     if others:
-        yield f"{others} other {'draft waits' if others == 1 else 'drafts wait'} there."
+        yield f"{counted(others, 'other draft waits', 'other drafts wait')} there."

@@ -21,6 +21,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest
 from memadmin.pages.showing import show_result
 from memadmin.pages.text import file_size
+from memadmin.plurals import counted
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.transfer.formats import READERS
 from memadmin.transfer.importing import Importer
@@ -86,7 +87,7 @@ def import_run(request: PersonRequest) -> HttpResponse:
         else:
             said, back = _said(report, target), ("Import memories", reverse("pages:import-new"))
             read = said["summary"]["records"]
-            heading = f"{read:,} record{'' if read == 1 else 's'} read"
+            heading = f"{counted(read, 'record')} read"
             return show_result(request, "imports/_done.html", said, heading=heading, back=back)
     return render(request, "imports/new.html", {"form": form, "largest": file_size(LARGEST)}, status=422)
 

@@ -22,6 +22,7 @@ from memadmin.access.models import Person
 from memadmin.pages.context import THEME_COOKIE, THEMES, home_url
 from memadmin.pages.decorators import is_ours, open_to_all
 from memadmin.pages.htmx import notice
+from memadmin.plurals import counted
 
 A_YEAR = 365 * 24 * 3600  # seconds
 
@@ -87,8 +88,7 @@ def _refused(request: HttpRequest, form: LoginForm, back: str) -> HttpResponse:
 
 
 def _minutes(wait: timedelta) -> str:
-    minutes = ceil(wait.total_seconds() / 60)
-    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+    return counted(ceil(wait.total_seconds() / 60), "minute")
 
 
 @require_POST

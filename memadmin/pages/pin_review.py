@@ -22,6 +22,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.forms import PinForm
 from memadmin.pages.htmx import PersonRequest, notice, problem
 from memadmin.pages.pins import Register, selected_first
+from memadmin.plurals import counted
 from memadmin.store import pinning
 from memadmin.store.querysets import PinQuerySet
 
@@ -123,7 +124,7 @@ def _ask(request: PersonRequest, action: str, ticked: Sequence[Ticked], form: Re
     context = {
         "form": form,
         "action": action,
-        "verb": f"{VERBS[action]} {totals.pins:,} pin{'' if totals.pins == 1 else 's'}",
+        "verb": f"{VERBS[action]} {counted(totals.pins, 'pin')}",
         "pins": ",".join(each.text for each in ticked),
         "query": _query(request).urlencode(),
         "totals": totals,
@@ -147,7 +148,7 @@ def _said(action: str, done: int) -> str:
 
 
 def _pins(number: int) -> str:
-    return "1 pin was" if number == 1 else f"{number:,} pins were"
+    return counted(number, "pin was", "pins were")
 
 
 def _query(request: PersonRequest) -> QueryDict:

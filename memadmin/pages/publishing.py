@@ -26,6 +26,7 @@ from memadmin.pages.htmx import PersonRequest, notice, problem
 from memadmin.pages.policies import policy_page
 from memadmin.pages.policy_form import PolicyForm
 from memadmin.pages.standing import NIGHTLY
+from memadmin.plurals import counted
 from memadmin.store import policies
 from memadmin.store.models import Container, PolicyState, PolicyVersion
 from retention.rules import RetentionPolicy
@@ -143,9 +144,7 @@ def _ask_to_opt_out(request: PersonRequest, container: Container, base: int | No
     ends, policy = [], policies.readable(standing)
     if standing and policy:
         spared = planning.estimate(container, policy, now=timezone.now(), limit=0).totals.items
-        ends.append(
-            f"Version {standing.number} goes out of force. What it would evict now stays: {spared:,} item{'' if spared == 1 else 's'}."
-        )
+        ends.append(f"Version {standing.number} goes out of force. What it would evict now stays: {counted(spared, 'item')}.")
     confirm = {
         "action": request.path,
         "verb": "Opt out of retention",
@@ -179,7 +178,7 @@ def _kept_by_pins(container: Container, policy: RetentionPolicy) -> str:
     kept = planning.kept_past_limits(container, policy, now=timezone.now())
     if not kept:
         return ""
-    return f" {kept:,} {'item is' if kept == 1 else 'items are'} past a limit of it and kept by a pin or a hold."
+    return f" {counted(kept, 'item is', 'items are')} past a limit of it and kept by a pin or a hold."
 
 
 def _number(text: str | None) -> int | None:

@@ -25,6 +25,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.forms import uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem
 from memadmin.pages.text import shown_id
+from memadmin.plurals import counted
 from memadmin.store.archive import Restored
 from memadmin.store.models import Archived, Subject
 
@@ -86,7 +87,7 @@ def ask(request: PersonRequest, copies: QuerySet[Archived], *, hidden: Mapping[s
     as_before = "it was, with its id" if coming == 1 else "they were, with their ids"
     confirm = {
         "action": request.get_full_path(),
-        "verb": f"Restore {coming:,} item{'' if coming == 1 else 's'}",
+        "verb": f"Restore {counted(coming, 'item')}",
         "consequence": f"{_many(found)} would come back as {as_before}, counts, times and links.",
         "warnings": warnings_about(found, may_name=request.user.may(Right.SUBJECT_VIEW)),
         "keeps": remarks_on(found),
@@ -97,8 +98,8 @@ def ask(request: PersonRequest, copies: QuerySet[Archived], *, hidden: Mapping[s
 
 
 def _many(found: Comeback) -> str:
-    memories = f"{found.memories:,} long-term memor{'y' if found.memories == 1 else 'ies'}" if found.memories else ""
-    sessions = f"{found.sessions:,} session{'' if found.sessions == 1 else 's'} with their messages" if found.sessions else ""
+    memories = counted(found.memories, "long-term memory", "long-term memories") if found.memories else ""
+    sessions = f"{counted(found.sessions, 'session')} with their messages" if found.sessions else ""
     return " and ".join(part for part in (memories, sessions) if part) or "Nothing"
 
 
@@ -167,7 +168,7 @@ def what_a_job_left(job: Job | None) -> str:
 def say(request: PersonRequest, restored: Restored) -> None:
     """Say what has come back and what has not."""
     if restored.items:
-        notice(request, f"Restored {restored.items:,} item{'' if restored.items == 1 else 's'}, with score, uid and links.")
+        notice(request, f"Restored {counted(restored.items, 'item')}, with score, uid and links.")
     if restored.already_there:
         problem(request, f"{restored.already_there:,} came back by itself meanwhile, so the newer form was left as it is.")
     if restored.refused:

@@ -32,6 +32,7 @@ from memadmin.pages.foreseeing import Outcome, foresee, lets_more_go
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
 from memadmin.pages.matters import FAILED_WITHIN
 from memadmin.pages.tonight import confirm_tonight
+from memadmin.plurals import counted
 from memadmin.store import configuration
 from memadmin.store.configuration import REGISTRY, InvalidSetting
 
@@ -151,7 +152,7 @@ def _consequence(key: str, outcome: Outcome | None) -> str:
     when = f" The next one is at {at:%H:%M} UTC on {at:%d %b %Y}." if at else " The nightly run is switched off at present."
     if key == "retention_enabled":
         return f"From now on each nightly run carries out the published policies of all containers.{when}"
-    return f"{outcome.more:,} {'item' if outcome.more == 1 else 'items'} more would go at the next runs.{when}"
+    return f"{counted(outcome.more, 'item')} more would go at the next runs.{when}"
 
 
 def _also(key: str, outcome: Outcome | None) -> Iterator[str]:

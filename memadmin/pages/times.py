@@ -2,6 +2,8 @@
 
 from datetime import UTC, datetime
 
+from memadmin.plurals import counted
+
 MINUTE, HOUR, DAY = 60, 3600, 86400
 # (below this many seconds, seconds in one unit, its name); months and years are averages, the exact time stands beside them
 _UNITS = (
@@ -28,7 +30,7 @@ def span(seconds: float) -> str:
     """Return a length of time in its largest fitting unit: "1 minute", "59 days", "2 months"."""
     size, name = next((size, name) for limit, size, name in _UNITS if seconds < limit)
     number = max(int(seconds // size), 1)
-    return f"{number:,} {name}{'' if number == 1 else 's'}"
+    return counted(number, name)
 
 
 def exact(at: datetime) -> str:

@@ -15,6 +15,7 @@ from memadmin.lifecycle.warned import Warned
 from memadmin.pages import foreseeing
 from memadmin.pages.confirming import ask
 from memadmin.pages.htmx import PersonRequest
+from memadmin.plurals import counted
 from memadmin.store.models import Container
 
 LOOKED_AT = 10  # containers: looking at one costs what a preview costs
@@ -61,14 +62,14 @@ def _turn(container: Container, *, now: datetime) -> Turn:
 
 
 def _containers(number: int) -> str:
-    return "1 container" if number == 1 else f"{number:,} containers"
+    return counted(number, "container")
 
 
 def _sum(turns: Sequence[Turn], *, due: int) -> str:
     """Say how many items would go, and how many of large runs would wait for a second person instead."""
     items, waiting = (sum(turn.items or 0 for turn in turns if turn.waits is waits) for waits in (False, True))
     here = f"In the {len(turns):,} looked at here " if len(turns) < due else ""
-    goes = f"{items:,} item{'' if items == 1 else 's'} would go" if items or here else "nothing would go"
+    goes = f"{counted(items, 'item')} would go" if items or here else "nothing would go"
     waits = f", and {waiting:,} would wait for a second person" if waiting else ""
     said = f"{here}{goes}{waits}."
     return said[0].upper() + said[1:]

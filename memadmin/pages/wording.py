@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 from memadmin.lifecycle.warnings import NOUNS
+from memadmin.plurals import counted
 from retention.rules import RULED, MemoryType, RelevanceRule, RetentionPolicy, RetentionRule
 from retention.victims import Reason
 
@@ -113,11 +114,11 @@ def _score_sentence(rule: RelevanceRule) -> str:
 
 
 def days_in_words(length: timedelta) -> str:
-    return "1 day" if length.days == 1 else f"{length.days:,} days"
+    return counted(length.days, "day")
 
 
 def working_memories(number: int) -> str:
-    return "1 working memory" if number == 1 else f"{number:,} working memories"
+    return counted(number, "working memory", "working memories")
 
 
 def changes_between(old: RetentionPolicy | None, new: RetentionPolicy) -> list[str]:

@@ -23,6 +23,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.erasure.stopping import stop_of
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.plurals import counted
 
 OPEN, LATE, UNTOLD, ENDED, ALL = "open", "late", "untold", "ended", "all"
 
@@ -129,4 +130,4 @@ def _shown(rows: RequestQuerySet, show: str, day: date) -> RequestQuerySet:
 
 
 def _days(number: int) -> str:
-    return "1 day" if number == 1 else f"{number} days"
+    return counted(number, "day")

@@ -29,6 +29,7 @@ from memadmin.pages.erasure.shown_notes import row_key_of
 from memadmin.pages.erasure.undoable import said_of, undoable_in
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.text import excerpt
+from memadmin.plurals import counted
 from memadmin.store import locations
 from memadmin.store.locations import Act
 from memadmin.store.models import Subject
@@ -88,16 +89,15 @@ def erasure_decision_undo(request: PersonRequest, uid: UUID, number: int) -> Htt
 
 
 def _ask_to_undo(request: PersonRequest, found: ErasureRequest, last: Undoable) -> HttpResponse:
-    one = last.items == 1
     keeps = ["What was decided one by one since then stays as it was decided." if last.items != last.decision.items else ""]
     keeps += [
         "The list waits for an approval: it goes back to review, and is frozen anew." if found.state == Status.AWAITING_APPROVAL else ""
     ]
     confirm = {
         "action": request.path,
-        "verb": f"Undo it for {last.items:,} item{'' if one else 's'}",
+        "verb": f"Undo it for {counted(last.items, 'item')}",
         "consequence": f"The last decision about many, “{said_of(last.decision)}”, would be undone: "
-        f"{last.items:,} item{' waits' if one else 's wait'} for a decision again, as before. Nothing was erased yet.",
+        f"{counted(last.items, 'item waits', 'items wait')} for a decision again, as before. Nothing was erased yet.",
         "keeps": [sentence for sentence in keeps if sentence],
         "cancel": reverse("pages:erasure-mentions", args=[found.uid]),
         "hidden": {"sure": "yes"},

@@ -15,6 +15,7 @@ from memadmin.audit import anchors, exporting, verification
 from memadmin.audit.anchors import AnchorsUnusable
 from memadmin.audit.findings import COULD_NOT_RUN, WORDS, Kind, Report
 from memadmin.audit.models import AuditHead
+from memadmin.plurals import counted
 
 
 class Command(BaseCommand):
@@ -129,7 +130,7 @@ def _as_lines(report: Report) -> list[str]:
         lines.append(f"... and {unsaid:,} more")
     lines.append("Protection: some triggers are missing or changed." if report.found[Kind.PROTECTION_MISSING] else "Protection: in place.")
     if report.redacted:
-        lines.append(f"Redacted: {report.redacted:,} payload{'' if report.redacted == 1 else 's'}, accounted for by entries of the log.")
+        lines.append(f"Redacted: {counted(report.redacted, 'payload')}, accounted for by entries of the log.")
     lines += _anchoring(report)
     lines += _clock(report)
     lines.append(

@@ -21,6 +21,7 @@ from memadmin.erasure.restoring import guard, reapplying, standing
 from memadmin.erasure.restoring.papers import ACTOR
 from memadmin.erasure.restoring.reapplying import Busy, CannotApply, Done, Plan
 from memadmin.erasure.restoring.replaying import NotDone
+from memadmin.plurals import counted
 from memadmin.store import configuration
 from memadmin.store.suppression_keys import KeysUnusable
 from memadmin.store.text import says_something
@@ -128,10 +129,14 @@ def _rows_of(found: Plan) -> list[str]:
         for each in said["erasures"]
     ]
     lost = sum(found.lost.values())
-    lines += [f"The audit log lacks {lost:,} rows that were anchored; a new epoch would name them."] if lost else []
+    lines += (
+        [f"The audit log lacks {counted(lost, 'row that was anchored', 'rows that were anchored')}; a new epoch would say so."]
+        if lost
+        else []
+    )
     lines += [
-        f"Would erase again {_counted(len(found.erasures), 'request')}, place {said['holds_to_place']:,} holds again, release"
-        f" {said['holds_to_release']:,}, lift {said['to_lift']:,} suppressions. Do it with --commit."
+        f"Would erase again {counted(len(found.erasures), 'request')}, place {said['holds_to_place']:,} holds again, release"
+        f" {said['holds_to_release']:,}, lift {counted(said['to_lift'], 'suppression')}. Do it with --commit."
     ]
     return lines + _to_correct(found)
 
@@ -151,15 +156,12 @@ def _did(done: Done) -> dict[str, Any]:
 
 def _summary(done: Done) -> list[str]:
     return [
-        f"Erased again {_counted(done.erasures, 'request')} ({_counted(done.items, 'item')}); placed {done.holds_placed:,} holds again,"
-        f" released {done.holds_released:,}; suppressed {done.suppressed:,} more users, lifted {done.lifted:,} suppressions."
+        f"Erased again {counted(done.erasures, 'request')} ({counted(done.items, 'item')}); placed {done.holds_placed:,} holds again,"
+        f" released {done.holds_released:,}; suppressed {counted(done.suppressed, 'more user')},"
+        f" lifted {counted(done.lifted, 'suppression')}."
     ]
 
 
 def _standing() -> str:
     state = guard.look()
     return "Everybody is let in." if state.is_open else "NOT open: " + "; ".join(reason.label for reason in state.reasons) + "."
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

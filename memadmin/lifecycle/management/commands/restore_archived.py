@@ -16,6 +16,7 @@ from memadmin.jobs.runner import run_inline
 from memadmin.lifecycle import comeback, restoring, runs
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.states import WrongState
+from memadmin.plurals import counted
 from memadmin.store.models import Archived, Subject
 
 ACTOR = "command/restore_archived"
@@ -97,7 +98,7 @@ class Command(BaseCommand):
             self.stdout.write(json.dumps(numbers))
             return
         verb, number = ("Restored", restored) if options["commit"] else ("Would restore", found.coming)
-        self.stdout.write(f"{verb} {number:,} item{'' if number == 1 else 's'}.")
+        self.stdout.write(f"{verb} {counted(number, 'item')}.")
         if found.barred:
             self.stdout.write(f"{found.barred:,} stay in the archive: their erasure was asked for or has been carried out.")
         if found.warns and options["commit"]:
