@@ -16,7 +16,7 @@ from tests import call_graph, sources
 from tests.addresses import addresses
 
 REFUSALS = ("memadmin.access.refusals.note",)  # that an act was refused is not the entry of the act
-LOG = ("memadmin.audit.log.append", "memadmin.audit.log.note")
+LOG = ("memadmin.audit.log.append", "memadmin.audit.log.note", "memadmin.audit.log.note_each")
 WRITING = {"POST", "PUT", "PATCH", "DELETE"}
 VERBS_WITHOUT = {
     "memadmin.access.refusals.note": "it is itself the entry of a refusal",

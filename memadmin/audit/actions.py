@@ -67,6 +67,7 @@ class Action(models.TextChoices):
     ARRIVALS_FLAGGED = "arrivals.flagged", "Texts that were erased before arrived again, were let in and marked"
     ARRIVAL_RELEASED = "arrival.released", "An item that was set aside was let in"
     ARRIVAL_DROPPED = "arrival.dropped", "An item that was set aside was dropped"
+    ARRIVALS_DECIDED = "arrivals.decided", "Somebody decided about several items that were set aside at once"
 
     STORE_REPAIRED = "store.repaired", "Counters and pins that did not agree with the rows were set right"
 

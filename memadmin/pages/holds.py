@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID
 
 from django import forms
-from django.db.models import F
 from django.http import Http404, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
@@ -22,7 +21,7 @@ from memadmin.audit.ledger import LedgerUnusable
 from memadmin.erasure.destroyed import Destroyed, destroyed
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
-from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.lists import by_time, in_order, paging, slice_of
 from memadmin.store import holding
 from memadmin.store.holding import Holdable, Placing
 from memadmin.store.models import Authority, Container, Hold, HoldKind, HoldScope, Subject
@@ -81,7 +80,7 @@ def hold_list(request: PersonRequest) -> HttpResponse:
         "due": visible.filter(released_at__isnull=True, review_on__lte=today),
         "released": visible.filter(released_at__isnull=False),
     }
-    page = slice_of(request, parts[state].annotate(key=F("placed_at")), key="key", descending=True)
+    page = slice_of(request, parts[state].annotate(key=by_time("store_hold.placed_at")), key="key", descending=True)
     holds = in_order(Hold.objects.select_related("container", "subject"), page)
     context = {
         "holds": holds,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import BigIntegerField, QuerySet
+from django.db.models.expressions import RawSQL
 from django.http import HttpRequest
 
 from memadmin.pages.htmx import problem
+from memadmin.store.listing import NO_TIME
 from memadmin.store.paging import InvalidPlace, Slice, slice_by_key
+from memadmin.store.scoring import micros_sql
 
 PAGE_SIZE = 50
 
@@ -25,6 +28,11 @@ class Paging:
     previous: str
     noun: str
     capped: bool = False
+
+
+def by_time(column: str) -> RawSQL:
+    """Return the key of a list in the order of a time, `table.column`: in microseconds, since a place in a list is numbers and texts."""
+    return RawSQL(f"COALESCE({micros_sql(column)}, {-NO_TIME})", [], output_field=BigIntegerField())
 
 
 def slice_of(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from uuid import UUID
 
 from django.db.models import BigIntegerField, F
-from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -23,12 +22,10 @@ from memadmin.pages.copies import copies_of
 from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
-from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.lists import by_time, in_order, paging, slice_of
 from memadmin.pages.standing import standing_of
 from memadmin.store.archive import unpack
-from memadmin.store.listing import NO_TIME
 from memadmin.store.models import Archived, HistoryEntry, LongTermMemory, Subject
-from memadmin.store.scoring import micros_sql
 
 
 @require_safe
@@ -36,8 +33,7 @@ from memadmin.store.scoring import micros_sql
 def user_history(request: PersonRequest, uid: UUID) -> HttpResponse:
     standing = standing_of(request.user, uid)
     entries = HistoryEntry.objects.of_subject(standing.subject)
-    made = RawSQL(f"COALESCE({micros_sql('store_historyentry.created_at')}, {-NO_TIME})", [], output_field=BigIntegerField())
-    page = slice_of(request, entries.annotate(key=made), key="key", descending=True)
+    page = slice_of(request, entries.annotate(key=by_time("store_historyentry.created_at")), key="key", descending=True)
     shown = in_order(entries, page)
     named = [entry.memory_uid for entry in shown if entry.memory_uid]
     context = {

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 from uuid import UUID
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Max, Q, QuerySet
 from django.http import HttpResponse
 from django.shortcuts import get_object_or_404, redirect
 from django.utils import timezone
@@ -23,7 +23,8 @@ from memadmin.erasure.visibility import visible_requests
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import uids_in
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page
-from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.lists import by_time, in_order, paging, slice_of
+from memadmin.pages.returned_review import Narrowed
 from memadmin.store import admission, arrivals, dropping, quarantine, releasing, suppression
 from memadmin.store.arrivals import Way
 from memadmin.store.held_copies import Restricted
@@ -47,7 +48,7 @@ WAYS: dict[str, str] = {
 @may("erasure.view")
 def suppression_list(request: PersonRequest) -> HttpResponse:
     rows = _visible_suppressions(request.user)
-    page = slice_of(request, rows.annotate(key=F("since")), key="key", descending=True)
+    page = slice_of(request, rows.annotate(key=by_time("store_suppression.since")), key="key", descending=True)
     found = in_order(Suppression.objects.select_related("container"), page)
     context = {
         "suppressions": found,
@@ -83,8 +84,9 @@ def suppression_lift(request: PersonRequest, uid: UUID) -> HttpResponse:
 @require_safe
 @may("erasure.view")
 def returned_list(request: PersonRequest) -> HttpResponse:
-    rows = _waiting(request.user)
-    page = slice_of(request, rows.annotate(key=F("arrived_at")), key="key", descending=True)
+    narrowed = Narrowed.read(request, request.user)
+    rows = narrowed.rows
+    page = slice_of(request, rows.annotate(key=by_time("store_returned.arrived_at")), key="key", descending=True)
     found = in_order(Returned.objects.select_related("container", "subject"), page)
     may_read = request.user.may(Right.MEMORY_READ_TEXT)
     context = {
@@ -92,6 +94,9 @@ def returned_list(request: PersonRequest) -> HttpResponse:
         "names": names_of({*(each.arrived_by for each in found), *(entry.actor for entry in arrivals.lately(SHOWN))}),
         "paging": paging(request, page, total=rows.count(), noun="items"),
         "may_read": may_read,
+        "narrowed": narrowed,
+        "upto": rows.aggregate(last=Max("pk"))["last"],
+        "may_review": request.user.may(Right.ERASURE_REVIEW),
         "lately": _lately(request.user),
     }
     return render_page(request, "returns/list.html", "returns/_table.html", context)

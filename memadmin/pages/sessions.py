@@ -26,17 +26,15 @@ from memadmin.pages.days import Days
 from memadmin.pages.decorators import may
 from memadmin.pages.forms import PinForm, SearchField
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, toast, wants_part
-from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.lists import by_time, in_order, paging, slice_of
 from memadmin.pages.messages import messages_of, shortened
 from memadmin.pages.outlook import although_past, limit_dates, limits_passed
 from memadmin.pages.standing import Standing, standing_of
 from memadmin.store import pinning
-from memadmin.store.listing import NO_TIME
 from memadmin.store.models import LongTermMemory, Pin, Provenance, Session, Subject, WorkingMemory
 from memadmin.store.paging import page_with
 from memadmin.store.querysets import LongTermQuerySet, SessionQuerySet
 from memadmin.store.said import Looked, look_for
-from memadmin.store.scoring import micros_sql
 from memadmin.store.text import clean
 
 MESSAGES_A_PAGE = 100
@@ -85,8 +83,7 @@ def user_sessions(request: PersonRequest, uid: UUID) -> HttpResponse:
     standing = standing_of(request.user, uid)
     wanted = SessionsWanted.read(request)
     sessions, looked = wanted.rows_of(standing.subject)
-    updated = RawSQL(f"COALESCE({micros_sql('store_session.last_updated_at')}, {-NO_TIME})", [], output_field=BigIntegerField())
-    page = slice_of(request, sessions.annotate(key=updated), key="key", descending=True)
+    page = slice_of(request, sessions.annotate(key=by_time("store_session.last_updated_at")), key="key", descending=True)
     shown = in_order(sessions, page)
     counts = dict(
         WorkingMemory.objects.filter(session_id__in=[session.pk for session in shown]).values_list("session_id").annotate(Count("id"))

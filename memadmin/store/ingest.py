@@ -100,11 +100,11 @@ def write(container: Container, items: Sequence[Arrival], *, actor: str, now: da
     return batch.written
 
 
-def write_released(container: Container, item: Incoming | IncomingArchived, *, actor: str, now: datetime) -> Written:
+def write_released(container: Container, items: Sequence[Incoming | IncomingArchived], *, actor: str, now: datetime) -> Written:
     """Store what a person has released: as `write`, without asking again what it says. Raises Suppressed where its user is shut out."""
     batch = _Batch(container, actor=actor, now=now)
-    batch.open_subjects([item.user_id])
-    return batch.write([item])
+    batch.open_subjects(item.user_id for item in items)
+    return batch.write(items)
 
 
 def hold_users(container: Container, user_ids: Iterable[str | None], *, actor: str, now: datetime) -> None:

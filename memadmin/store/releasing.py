@@ -8,7 +8,7 @@ from django.db import transaction
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.store import ingest, quarantine
+from memadmin.store import counters, ingest, quarantine
 from memadmin.store.models import Outcome, Returned
 from memadmin.store.suppression import NoReason, NotStanding
 from memadmin.store.text import says_something
@@ -20,9 +20,10 @@ def release(returned: Returned, *, reason: str, actor: str, now: datetime) -> in
     if not says_something(reason):
         raise NoReason("Say why this may come back: the next person will ask.")
     item = quarantine.content_of(returned)
+    counters.lock([returned.subject_id])  # before its row, as a writer who sets the same item aside anew
     if not Returned.objects.filter(pk=returned.pk, outcome=Outcome.QUARANTINED).delete()[0]:
         raise NotStanding("Somebody has released or dropped this already.")
-    written = ingest.write_released(returned.container, item, actor=actor, now=now)
+    written = ingest.write_released(returned.container, [item], actor=actor, now=now)
     target = f"{returned.item_type}/{returned.uid}"
     log.append(Action.ARRIVAL_RELEASED, actor=actor, target=target, at=now, payload={"reason": reason.strip()})
     return written

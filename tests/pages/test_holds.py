@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry
-from memadmin.store.models import Hold, LongTermMemory, Session
+from memadmin.store.models import Hold, LongTermMemory, Session, Subject
 from tests.cases.governing import under
 from tests.factories import NOON, a_memory, make_container, make_memory, make_session, store, subject_of
 from tests.holds import hold, restrict
@@ -213,3 +213,15 @@ def test_holds_in_containers_whose_names_look_alike_are_told_apart():
     assert f"<bdi>shop ({str(here.uid)[:8]}…)</bdi>" in listed
     assert "<bdi>clinic</bdi>" in listed
     assert str(there.uid)[:8] not in listed
+
+
+def test_holds_of_more_than_a_page_turn():
+    container = make_container()
+    store(container, *(a_memory(user_id=f"ann-{number}") for number in range(51)))
+    for subject in Subject.objects.of_container(container):
+        hold(subject)
+
+    first = officer().get(reverse("pages:hold-list"))
+    second = a_browser_of(Role.COMPLIANCE, login="eve").get(first.context["paging"].next)
+
+    assert (first.context["paging"].last, second.context["paging"].first, second.context["paging"].last) == (50, 51, 51)

@@ -144,6 +144,19 @@ def test_what_is_set_aside_needs_a_person_on_the_overview_of_who_sees_its_contai
     assert "Set aside" not in text_of(support().get("/"))
 
 
+@pytest.mark.parametrize("page", ["suppression-list", "returned-list"])
+def test_lists_of_more_than_a_page_turn(page):
+    container, browser = make_container(), officer()
+    users, terms = [f"ann-{number}" for number in range(51)], Terms(mode=Mode.QUARANTINE)
+    suppression.suppress_users(users, container=None, terms=terms, request_ref="erasure/7f0c", actor=ACTOR, now=NOON)
+    store(container, *(a_memory(user_id=user) for user in users))
+
+    first = browser.get(reverse(f"pages:{page}"))
+    second = browser.get(first.context["paging"].next)
+
+    assert (first.context["paging"].last, second.context["paging"].first, second.context["paging"].last) == (50, 51, 51)
+
+
 def test_the_inbox_of_requests_leads_to_what_must_not_come_back():
     assert reverse("pages:suppression-list") in text_of(officer().get(reverse("pages:erasure-list")))
 
