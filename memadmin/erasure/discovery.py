@@ -17,7 +17,7 @@ from django.db import transaction
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
-from memadmin.erasure import asking, closure, deltas, manifests
+from memadmin.erasure import asking, closure, deltas, manifests, mentions
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import ErasureRequest, Kind, Manifest, Status
 from memadmin.erasure.moves import move
@@ -91,9 +91,11 @@ def step(job: JobView, *, now: datetime) -> Step:
     manifest = manifest_of(job.target)
     at = At(**job.cursor) if job.cursor else At()
     if not _is_wanted(manifest):
+        mentions.forget()
         return Step(finished=True, cursor=job.cursor, done=job.done)
     if at.phase == "finish":
         _finish(manifest, now=now)
+        mentions.forget()
         return Step(finished=True, cursor=job.cursor, done=len(PHASES) * UNITS, total=len(PHASES) * UNITS)
     with transaction.atomic():
         return lease.save(job, _step_at(_go_on(manifest, at)), now=now)
@@ -110,6 +112,7 @@ def _go_on(manifest: Manifest, at: At) -> At:
 
 def failed(job: JobView, *, error_code: str, now: datetime) -> None:
     """Put the request back, so that somebody can begin anew; what was found so far counts for nothing."""
+    mentions.forget()
     manifest = manifest_of(job.target)
     request = manifest.request
     if not _is_wanted(manifest):

@@ -93,8 +93,14 @@ class Searcher:
 
 
 def searcher_of(manifest: Manifest) -> Searcher:
-    """Return what to look for. It is kept for the steps of one discovery; another process makes it anew."""
+    """Return what to look for. It is kept until `forget`; another process makes it anew."""
     return _made_for(manifest.pk, f"{manifest.request.uid}/{manifest.number}")
+
+
+def forget() -> None:
+    """Keep nothing in this process of whom was looked for: neither the searcher nor the expressions that Python keeps, with ids in them."""
+    _made_for.cache_clear()
+    re.purge()
 
 
 @lru_cache(maxsize=1)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db.models import BooleanField, Func
 
+from memadmin.store import words
 from memadmin.store.words import is_dense, word_pattern, words_of
 
 
@@ -37,12 +36,7 @@ def has_word(text: str | None, word: str) -> bool | None:
     """Whether the text holds the word. Characters that fold alike casefold alike, so most texts are turned down without a look at words."""
     if text is None or is_dense(word[0]):
         return None if text is None else word in text
-    return word.casefold() in text.casefold() and _expression(word).search(text) is not None
-
-
-@functools.lru_cache(maxsize=1_024)
-def _expression(word: str) -> re.Pattern[str]:
-    return re.compile(word_pattern(word) or "")
+    return word.casefold() in text.casefold() and words.has_word(word, text)
 
 
 def register(connection: Any, functions: Mapping[str, tuple[int, Callable[..., Any]]]) -> None:

@@ -24,6 +24,7 @@ _DENSE = (
 )
 _CUTTING = ("P", "Z", "S", "Cc", "Cf")  # beginnings of general categories: punctuation, separators, symbols, control characters
 _SURROGATES = range(0xD800, 0xE000)
+_LAST = 0x1FB00  # behind the last character, before those of the second plane, that an expression takes for none of a word
 
 
 def words_of(text: str) -> list[str]:
@@ -67,6 +68,33 @@ def is_cut(letter: str) -> bool:
     return letter != "_" and unicodedata.category(letter).startswith(_CUTTING)
 
 
+def has_word(word: str, text: str) -> bool:
+    """Whether the expression of `word_pattern` finds the word, which is one of `words_of` and no dense one.
+
+    Without the expression: whoever compiles one keeps its word, and so perhaps a name, for as long as the process lives.
+    """
+    folded = _folded(text)
+    at = folded.find(word)
+    while at >= 0:
+        behind = at + len(word)
+        if (at == 0 or parts(text[at - 1])) and (behind == len(text) or parts(text[behind])):
+            return True
+        at = folded.find(word, at + 1)
+    return False
+
+
+def _folded(text: str) -> str:
+    small = text.lower()  # goes by single characters too, but for a sigma at an end and for those that become two
+    return small if len(small) == len(text) and "\N{GREEK CAPITAL LETTER SIGMA}" not in text else "".join(map(fold, text))
+
+
+@functools.lru_cache(maxsize=65_536)
+def parts(letter: str) -> bool:
+    """True for a character that is no part of a longer word: one of `between`."""
+    code = ord(letter)
+    return (code < _LAST or 0x20000 <= code < 0x40000) and (is_dense(letter) or is_cut(letter))
+
+
 def word_pattern(word: str) -> str | None:
     """Return the expression that finds a word as `words_of` gives it; None for what is no such word and so stands nowhere."""
     if words_of(word) != [word]:
@@ -103,7 +131,7 @@ def _forms() -> dict[str, str]:
 @functools.cache
 def between() -> str:
     """Return, as ranges, every character that is no part of a longer word."""
-    codes = [code for code in range(1, 0x1FB00) if code not in _SURROGATES and (is_dense(chr(code)) or is_cut(chr(code)))]
+    codes = [code for code in range(1, _LAST) if code not in _SURROGATES and (is_dense(chr(code)) or is_cut(chr(code)))]
     ranges: list[list[int]] = []
     for code in codes:
         if ranges and ranges[-1][1] == code - 1:

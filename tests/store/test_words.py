@@ -1,8 +1,10 @@
 import re
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from memadmin.store.words import word_pattern, words_of
+from memadmin.store.words import has_word, is_dense, word_pattern, words_of
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,22 @@ def test_the_expression_finds_the_word_and_not_a_part_of_one(word):
     assert pattern.search(f"one {word.upper()}.")
     assert pattern.search(word)
     assert bool(pattern.search(f"x{word}y")) == (word == "茶")
+
+
+LETTERS = "aAbéÉßẞſsSσςΣıİiIK\u212akǆǅЯя_9²\u0301 -—.'\n茶ไ😀\U0001fb00\U0001fbf0\U000e0001\U00020001\U0002fffe\U000f0000ﬁ\u200d"
+
+
+@given(st.text(st.sampled_from(LETTERS) | st.characters(codec="utf-8", exclude_characters="\0"), max_size=12), st.data())
+def test_the_quick_look_finds_just_what_the_expression_finds(text, data):
+    for word in words_of(text) + words_of(data.draw(st.text(st.sampled_from(LETTERS), min_size=1, max_size=2))):
+        if not is_dense(word[0]):
+            for where in (text, text.swapcase(), f"x{text}", f"{text}9"):
+                assert has_word(word, where) == (re.search(word_pattern(word), where) is not None)
+
+
+def test_the_quick_look_folds_what_a_whole_text_would_fold_otherwise():
+    assert has_word("οδοσ", "ΟΔΟΣ")
+    assert has_word("x", "İ x")
 
 
 @pytest.mark.parametrize("text", ["two words", "Tea", "", "-", "日本"])

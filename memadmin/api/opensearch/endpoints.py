@@ -18,6 +18,7 @@ from memadmin.api.bodies import drain, read_body, read_object
 from memadmin.api.noting import note_missing_scope, noting_the_erased
 from memadmin.api.opensearch import filtering
 from memadmin.api.opensearch.errors import EXPECTED, ApiError, forbidden, from_exception, missing_scope
+from memadmin.api.opensearch.querying import text_tests
 from memadmin.recall.touching import NOT_SAID, Occasion
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.text import clean
@@ -87,6 +88,8 @@ def route(**handlers: Handler) -> Callable[..., HttpResponse]:
             answer = _refusal(from_exception(error))
         except UnsupportedMedia as error:
             answer = JsonResponse({"error": f"Content-Type header [{str(error)[:100]}] is not supported", "status": 406}, status=406)
+        finally:
+            text_tests.forget()
         if answer.status_code >= 400:
             drain(request)
         answer.headers.setdefault("Cache-Control", "private, no-store")

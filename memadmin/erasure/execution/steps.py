@@ -6,7 +6,7 @@
     rows     copies that answer searches, then children before parents, technical copies, links: place by place (see `batches`)
     came     recalls and technical copies that came since the search (see `sweeping`)
     users    exports, and the rows of the users themselves, where nothing stays behind
-    forget   the database's pages, indexes, statistics and log
+    forget   the database's pages, indexes, statistics and log, and what this process keeps
     look     the independent verification
     close    certificate, suppression for the time after, the names and notes of the request, ledger
 
@@ -26,7 +26,7 @@ from django.db import transaction
 
 from memadmin.audit import ledger, log
 from memadmin.audit.actions import Action
-from memadmin.erasure import approving
+from memadmin.erasure import approving, mentions
 from memadmin.erasure.access_exports import ending
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.execution import closing, fencing, physical, sweeping, users
@@ -196,6 +196,7 @@ def _users(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
 
 
 def _forget(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
+    mentions.forget()
     physical.forget(location.table for location in locations.in_order() if location.table)
     if request.state == Status.EXECUTING:
         with transaction.atomic():

@@ -39,6 +39,7 @@ class TextTest:
     @classmethod
     @functools.lru_cache(maxsize=64)
     def from_json(cls, text: str) -> TextTest:
+        """SQLite asks with every row, and the tests of a request are few: they are kept until `forget`."""
         given = json.loads(text)
         glob = None if given["glob"] is None else tuple(piece[0] if isinstance(piece, list) else Wild(piece) for piece in given["glob"])
         among = None if given["among"] is None else frozenset(given["among"])
@@ -82,6 +83,11 @@ class TextTest:
             parts.append(f'{text} COLLATE "C" {_COMPARISONS[name]} %s')
             parameters.append(bound)
         return " AND ".join(parts) or f"{text} IS NOT NULL", parameters
+
+
+def forget() -> None:
+    """Keep nothing in this process of what was asked for: it may be the id of somebody who is erased tomorrow."""
+    TextTest.from_json.cache_clear()
 
 
 def _compares(name: str, text: str, bound: str) -> bool:
