@@ -109,6 +109,7 @@ TEMPLATES = [
 DATABASES = {"default": env_database("DATABASE_URL", default_file=VAR_DIR / "memadmin.sqlite3")}
 ON_SQLITE = DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3"
 if ON_SQLITE:
+    DATABASES["default"]["ENGINE"] = "memadmin.sqlite"
     DATABASES["default"]["OPTIONS"] = {
         # Deferred transactions that read first and write later fail with "database is locked" under two processes.
         "transaction_mode": "IMMEDIATE",

@@ -8,7 +8,7 @@ import psycopg
 from django.conf import settings
 from django.db import connection
 
-SQLITE = "django.db.backends.sqlite3"
+SQLITE = "memadmin.sqlite"
 
 
 def is_sqlite() -> bool:
