@@ -123,7 +123,7 @@ class Action(models.TextChoices):
     ERASURE_PAUSED = "erasure.paused", "The time of a request stopped, until the person proves who they are"
     ERASURE_RESUMED = "erasure.resumed", "The time of a request runs on"
     ERASURE_EXTENDED = "erasure.extended", "The time of a request was extended, and the person was told"
-    ERASURE_ALARM = "erasure.alarm", "A request is late or due within a week; noted once a day"
+    ERASURE_ALARM = "erasure.alarm", "A request is late or due within a week, or what was erased came again; noted once a day"
     ERASURE_NOTE_ADDED = "erasure.note_added", "A note was added to a request"
     ERASURE_DISCOVERY_STARTED = "erasure.discovery_started", "Every place was asked what it holds for a request"
     ERASURE_DISCOVERED = "erasure.discovered", "The manifest of a request was made"

@@ -13,7 +13,7 @@ from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, within
 from memadmin.audit.findings import COULD_NOT_RUN
-from memadmin.erasure import alarms, backups, notices, rechecking, telling
+from memadmin.erasure import alarms, backups, came_again, notices, rechecking, telling
 from memadmin.erasure.intake import today
 from memadmin.erasure.models import ErasureRequest, Kind, RequestItem, WrongLeft
 from memadmin.erasure.visibility import visible_requests
@@ -40,6 +40,7 @@ RIGHT_OF = {  # a page that a matter leads to -> the right to open it
     "backup-list": Right.ERASURE_VIEW,
     "erasure-detail": Right.ERASURE_VIEW,
     "erasure-list": Right.ERASURE_VIEW,
+    "marked-list": Right.ERASURE_VIEW,
     "notice-list": Right.ERASURE_VIEW,
     "person-list": Right.PERSON_MANAGE,
     "pin-list": Right.MEMORY_VIEW,
@@ -129,6 +130,12 @@ def _after_erasures(person: Person, *, now: datetime) -> list[Matter]:
             "Set aside, since it was erased and came again: {:,}. What nobody decides on is dropped in time.",
             "warn",
             [Way("Decide", "returned-list")],
+        ),
+        (
+            came_again.marked(person).users,
+            "Users who came again after an erasure, were let in and marked: {:,}.",
+            "info",
+            [Way("Show whom", "marked-list")],
         ),
         (failed.count(), "Recipients who could not be told of an erasure: {:,}.", "problem", _each(untold, "notice-list")),
         (

@@ -18,6 +18,7 @@ from memadmin.access.models import Person
 from memadmin.access.rights import Right
 from memadmin.access.visibility import visible_containers, within
 from memadmin.audit.ledger import LedgerUnusable
+from memadmin.erasure import came_again
 from memadmin.erasure.models import ErasureRequest
 from memadmin.erasure.visibility import visible_requests
 from memadmin.pages.decorators import may
@@ -29,7 +30,7 @@ from memadmin.store import admission, arrivals, dropping, quarantine, releasing,
 from memadmin.store.arrivals import Way
 from memadmin.store.held_copies import Restricted
 from memadmin.store.ingest import UidTaken
-from memadmin.store.models import Mode, Returned, Suppression
+from memadmin.store.models import Mode, Returned, Subject, Suppression
 from memadmin.store.opening import Suppressed
 from memadmin.store.suppression_keys import KeysUnusable
 from memadmin.store.text import clean
@@ -56,6 +57,7 @@ def suppression_list(request: PersonRequest) -> HttpResponse:
         "requests": _requests(request.user, found),
         "paging": paging(request, page, total=rows.count(), noun="suppressions"),
         "waiting": _waiting(request.user).count(),
+        "marked": came_again.marked(request.user).users,
         "standing": {mode.value for mode in Mode} - {Mode.LIFTED.value, Mode.FENCE.value},
         "may_read": request.user.may(Right.MEMORY_READ_TEXT),
     }
@@ -100,6 +102,21 @@ def returned_list(request: PersonRequest) -> HttpResponse:
         "lately": _lately(request.user),
     }
     return render_page(request, "returns/list.html", "returns/_table.html", context)
+
+
+@require_safe
+@may("erasure.view")
+def marked_list(request: PersonRequest) -> HttpResponse:
+    """Who came again and was let in, or says what was erased once."""
+    rows = came_again.marked_users(request.user)
+    page = slice_of(request, rows.annotate(key=by_time("store_subject.stored_at")), key="key", descending=True)
+    found = in_order(Subject.objects.select_related("container").annotate(items=came_again.ITEMS), page)
+    texts = came_again.texts_of([each.pk for each in found])
+    context = {
+        "rows": [{"subject": each, "texts": texts.get(each.pk, 0), "of_id": each.suppressed == Mode.FLAG} for each in found],
+        "paging": paging(request, page, total=rows.count(), noun="users"),
+    }
+    return render_page(request, "returns/marked.html", "returns/_marked.html", context)
 
 
 @require_POST

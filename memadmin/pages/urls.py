@@ -213,6 +213,7 @@ urlpatterns = [
     path("suppressions/", returns.suppression_list, name="suppression-list"),
     path("suppressions/<uuid:uid>/lift/", returns.suppression_lift, name="suppression-lift"),
     path("returned/", returns.returned_list, name="returned-list"),
+    path("returned/marked/", returns.marked_list, name="marked-list"),
     path("returned/decide/", returned_review.returned_decide, name="returned-decide"),
     path("returned/<int:pk>/release/", returns.returned_release, name="returned-release"),
     path("returned/<int:pk>/drop/", returns.returned_drop, name="returned-drop"),

@@ -78,7 +78,8 @@ def _alarm(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> I
 
 def _due(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> Iterator[Delivery]:
     """Tell of a request by its number alone. It may be about several containers, or about a user whom none knows."""
-    request = ErasureRequest.objects.filter(uid=entry.target.partition("/")[2]).first()
+    kind, _, name = entry.target.partition("/")
+    request = ErasureRequest.objects.filter(uid=name).first() if kind == "erasure" else None  # what came again is told on pages alone
     if request is None or Event.ERASURE_DUE not in subscription.events:
         return
     named = {*request.subjects.values_list("container", flat=True), *request.items.values_list("container", flat=True)}

@@ -13,7 +13,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from memadmin.erasure import alarms, telling
+from memadmin.erasure import alarms, came_again, telling
 from memadmin.erasure.alarms import SOON
 from memadmin.erasure.intake import today
 from memadmin.erasure.models import ErasureRequest, Kind, Origin, RequestItem, RequestSubject, Status
@@ -89,6 +89,8 @@ def erasure_list(request: PersonRequest) -> HttpResponse:
         "paging": paging(request, page, total=rows.count(), noun="requests"),
         "late": alarms.late(everything, day).count(),
         **stop_of(request.user),
+        "aside": came_again.set_aside(request.user),
+        "marked": came_again.marked(request.user),
         "untold": telling.to_be_told(everything).count(),
         "soon": everything.open().filter(due_on__gte=day, due_on__lte=day + SOON, paused_on=None).count(),
     }

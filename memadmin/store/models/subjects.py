@@ -49,6 +49,7 @@ class Subject(models.Model):
             models.Index(fields=["container", "canonical_id"], name="subject_by_canonical"),
             models.Index(fields=["container", "long_term"], name="subject_by_long_term"),
             models.Index(fields=["container", "tokens"], name="subject_by_tokens"),
+            models.Index(fields=["suppressed"], condition=~Q(suppressed=""), name="subject_by_suppression"),
         ]
 
     def __str__(self) -> str:
