@@ -35,7 +35,6 @@ PROVING = (
     Action.ERASURE_CERTIFIED,
 )
 LIMITS = (
-    "Copies that recipients were given are theirs to erase; the numbers above say who was told.",
     "Backups from before the erasure hold the data until they expire. What is restored from one is erased again before it is used.",
     "PostgreSQL keeps what was erased in its write-ahead log until these files are recycled, and in pages until they are used again. "
     "A copy of its files, other than a dump, may have remnants also when it is made after the erasure.",
@@ -80,7 +79,8 @@ def document_of(request: ErasureRequest, level: Level, executed: Executed, *, se
     looks = list(request.verifications.order_by("number"))
     commitments = sorted(request.commitments.values_list("value", flat=True))
     approval = request.approvals.filter(voided_at__isnull=True).order_by("pk").last()
-    limits = [*LIMITS, *([] if commitments else [NO_RECEIPT]), *([ONE_PERSON] if approval and approval.single_operator else [])]
+    limits = [_of_recipients(sum(executed.recipients.values())), *LIMITS]
+    limits += [*([] if commitments else [NO_RECEIPT]), *([ONE_PERSON] if approval and approval.single_operator else [])]
     return {
         "schema": SCHEMA,
         "serial": serial,
@@ -104,6 +104,18 @@ def document_of(request: ErasureRequest, level: Level, executed: Executed, *, se
         "ledger": _ledger(request),
         "follows": _last_digest(request),
     }
+
+
+def _of_recipients(number: int) -> str:
+    """Say what the erasure does not reach of what others were given."""
+    if not number:
+        return "No recipient is known here, so nobody was told. A copy that somebody was given all the same is theirs to erase."
+    copies, told = (
+        ("The copy that 1 recipient was given is", "whether they were told")
+        if number == 1
+        else (f"The copies that {number:,} recipients were given are", "how many of them were told")
+    )
+    return f"{copies} theirs to erase; “Recipients and backups” above says {told}."
 
 
 def _times(

@@ -113,6 +113,30 @@ def test_the_page_says_how_many_items_lost_words_and_when_without_fractions_of_s
     assert ["issued", "2026-03-01 12:00:00 UTC"] in parts["When"].rows
 
 
+@pytest.mark.parametrize(
+    ("recipients", "said"),
+    [
+        ({}, "No recipient is known here, so nobody was told."),
+        (
+            {"sent": 1},
+            "The copy that 1 recipient was given is theirs to erase; “Recipients and backups” above says whether they were told.",
+        ),
+        (
+            {"acked": 1, "impossible": 1_000},
+            "The copies that 1,001 recipients were given are theirs to erase; “Recipients and backups” above says how many of them",
+        ),
+    ],
+)
+def test_what_recipients_keep_is_said_by_how_many_they_are_on_the_page_and_in_the_file(request_, recipients, said):
+    looked(request_)
+    document = json.loads(issue(request_, Level.LIVE, replace(DONE, recipients=recipients), actor="job/erasure", now=NOON).document)
+    titles = [part.title for part in parts_of(document)]
+    part = next(part for part in parts_of(document) if part.title.startswith("What this certificate does not say"))
+
+    assert [each for each in document["limits"] if "recipient" in each and each.startswith(said)] == part.sentences[:1]
+    assert titles.index("Recipients and backups") < titles.index(part.title) if recipients else said.startswith("No ")
+
+
 def test_97_what_is_kept_is_told_with_its_reason_in_words(request_):
     looked(request_)
     document = json.loads(issue(request_, Level.PARTLY, DONE, actor="job/erasure", now=NOON).document)
