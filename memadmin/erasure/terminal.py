@@ -1,4 +1,4 @@
-"""The verbs of the workflow for a shell, to the end: `identity | search | freeze | cancel | refuse | go-on | receipt | run | drill`.
+"""The verbs of the workflow for a shell, to the end: `identity | search | freeze | cancel | refuse | go-on | receipt | run | told | drill`.
 
 Who acts gives their password, as on the pages. What ends a request or erases only shows what it would do, until `--commit`.
 """
@@ -6,10 +6,10 @@ Who acts gives their password, as on the pages. What ends a request or erases on
 from __future__ import annotations
 
 import time
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import timedelta
+from datetime import date, timedelta
 from functools import partial
 from typing import Any, TextIO
 
@@ -19,7 +19,7 @@ from django.utils import timezone
 from memadmin.access.actors import actor_of
 from memadmin.access.models import Person
 from memadmin.access.rights import Right
-from memadmin.erasure import bulk_decisions, deciding, discovery, sharing, workflow
+from memadmin.erasure import bulk_decisions, deciding, discovery, sharing, telling, workflow
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.certificates import issuing
 from memadmin.erasure.drills import reporting
@@ -50,6 +50,7 @@ RIGHTS = {
     "go-on": Right.ERASURE_REVIEW,
     "receipt": Right.ERASURE_INTAKE,
     "run": Right.ERASURE_REVIEW,
+    "told": Right.ERASURE_INTAKE,
     "drill": Right.ERASURE_APPROVE,
 }
 HELP = {
@@ -61,6 +62,7 @@ HELP = {
     "go-on": "let an erasure go on that stalled, or of which something was left",
     "receipt": "give out the person's receipt, once, before the erasure begins",
     "run": "carry out what was approved here and now, instead of waiting for a worker",
+    "told": "after a complete erasure: print the letter to the person, or note on which day they were told",
     "drill": "try the whole workflow on a made-up person, and report",
 }
 SHOW_FIRST = ("cancel", "refuse", "go-on", "run")
@@ -84,6 +86,10 @@ def add_verbs(verbs: Any) -> None:
         if name == "refuse":
             verb.add_argument("--code", required=True, choices=workflow.REFUSAL_CODES)
             verb.add_argument("--letter", required=True, help="file with the letter to the person, UTF-8")
+        if name == "told":
+            what = verb.add_mutually_exclusive_group(required=True)
+            what.add_argument("--on", type=_day, metavar="DAY", help="the day on which the person was told, such as 2027-03-01")
+            what.add_argument("--letter", action="store_true", help="print what the letter may say; notes nothing")
         add_who(verb)
         verb.add_argument("--json", action="store_true", help="print one JSON object")
 
@@ -110,6 +116,8 @@ def lines_of(done: dict[str, Any]) -> list[str]:
     lines = [f"  {done['would']}. Nothing was changed; --commit does it."] if "would" in done else []
     lines += [f"  {each['location']}: erased {each['erased']:,}, redacted {each['redacted']:,}" for each in done.get("outcomes", [])]
     lines += [f"  finding: {each['kind']} in {each['table']} {each['column']}, {each['rows']:,} rows" for each in done.get("findings", [])]
+    lines += [done["letter"]] if done.get("letter") else []
+    lines += [f"  told on {done['told_on']}"] if done.get("told_on") else []
     if "receipt" in done:
         lines.append(f"  receipt {done['receipt']}: shown this once and kept nowhere; give it to the person")
     return lines
@@ -165,6 +173,16 @@ def _receipt(request: ErasureRequest, person: Person, options: dict[str, Any], e
     return {"receipt": issuing.give_receipt(request, actor=actor_of(person), now=timezone.now())}
 
 
+def _told(request: ErasureRequest, person: Person, options: dict[str, Any], err: TextIO) -> dict[str, Any]:
+    if options["letter"]:
+        letter = telling.letter_of(request)
+        if not letter:
+            raise CommandError(f"Of request {request.number} there is no certificate yet, from which the letter is made.")
+        return {"letter": letter}
+    telling.note_told(request, told_on=options["on"], actor=actor_of(person), now=timezone.now())
+    return {"told_on": options["on"].isoformat()}
+
+
 def _run(request: ErasureRequest, person: Person, options: dict[str, Any], err: TextIO) -> dict[str, Any]:
     """Claim it if nobody has, then work on it until it ends or stops; where a worker has it, follow that."""
     if configuration.value("erasure_paused"):
@@ -189,6 +207,7 @@ _VERBS: dict[str, Verb] = {
     "go-on": _go_on,
     "receipt": _receipt,
     "run": _run,
+    "told": _told,
 }
 
 
@@ -201,6 +220,13 @@ def _would(name: str, request: ErasureRequest) -> str:
         "go-on": "Would let the erasure go on",
         "run": f"Would erase {going:,} things, which cannot be brought back",
     }[name]
+
+
+def _day(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        raise ArgumentTypeError("a day is written as 2027-03-01") from None
 
 
 def _drill(person: Person, *, err: TextIO) -> dict[str, Any]:

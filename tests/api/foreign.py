@@ -191,6 +191,7 @@ def _bodies_of_erasure(foreign: Foreign) -> dict[str, list[Any]]:
         "disclosures": [{"recipient": foreign.uids["recipients"], "user_id": KNOWN, "own_id": "taken"}],
         "at-once": [{"recipient": foreign.uids["recipients"], "people": [{"user_id": KNOWN, "own_id": "taken"}]}],
         "go-on": [None, {"reason": "taken"}],
+        "told": [{"told_on": "2026-03-01"}],
         "approve": [{"digest": "0" * 64}],
         "refuse": [{"reason": "taken"}],
         "erasure-requests": [{"user_id": KNOWN}],

@@ -1,13 +1,16 @@
 """After a complete erasure the person is told: the page says it, has a letter, and it is noted when that was done."""
 
+import io
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.core.management import CommandError, call_command
 from django.test import Client
 from django.urls import reverse
 
 from memadmin.access.roles import Role
+from memadmin.access.scopes import Scope
 from memadmin.audit.models import AuditEntry
 from memadmin.erasure import telling
 from memadmin.erasure.certificates.contents import Executed
@@ -18,7 +21,8 @@ from memadmin.store.locations import Act
 from tests.erasure.on_pages import do
 from tests.erasure.papers import a_manifest, a_request
 from tests.factories import NOON, a_memory, make_container, store, subject_of
-from tests.people import a_browser_of
+from tests.people import PASSWORD, a_browser_of
+from tests.tokens import api_of
 
 pytestmark = pytest.mark.django_db
 DAY = NOON.date()
@@ -127,3 +131,62 @@ def test_who_only_looks_reads_that_it_is_to_be_done_and_notes_nothing(erased: Er
     assert "tell the person" in page_of(ada, erased)
     assert reverse("pages:erasure-told", args=[erased.uid]) not in page_of(ada, erased)
     assert do(ada, "told", erased, told_on=DAY.isoformat()).status_code == 403
+
+
+def told_by(erased: ErasureRequest, day: str, **token: Any) -> Any:
+    return api_of(**{"all_access": True, **token}).post(f"/api/v1/erasure-requests/{erased.number}/told", {"told_on": day})
+
+
+def test_a_program_notes_it_over_the_api_once(erased: ErasureRequest):
+    noted = told_by(erased, DAY.isoformat())
+    again = told_by(erased, DAY.isoformat(), owner="eve")
+
+    erased.refresh_from_db()
+    entry = AuditEntry.objects.get(action="erasure.person_told", outcome="ok")
+    assert (noted.status_code, noted.json()["told_on"], again.status_code) == (200, DAY.isoformat(), 409)
+    assert (erased.told_on, entry.actor) == (DAY, erased.told_by)
+    assert entry.actor.startswith("token/")
+
+
+@pytest.mark.parametrize(("day", "status"), [("2026-02-27", 422), ("2026-03-02", 422), ("soon", 400)])
+def test_over_the_api_a_day_that_cannot_be_right_is_refused(erased: ErasureRequest, day: str, status: int):
+    assert told_by(erased, day).status_code == status
+    erased.refresh_from_db()
+    assert erased.told_on is None
+
+
+def test_55_a_token_without_the_scope_or_all_access_notes_nothing(erased: ErasureRequest):
+    assert told_by(erased, DAY.isoformat(), scopes=[Scope.MEMORY_READ]).status_code == 403
+    assert told_by(erased, DAY.isoformat(), all_access=False, owner="eve").status_code == 403
+
+
+def in_shell(*arguments: str, monkeypatch: pytest.MonkeyPatch, login: str = "cora") -> str:
+    monkeypatch.setattr("sys.stdin", io.StringIO(f"{PASSWORD}\n"))
+    out = io.StringIO()
+    call_command("erasure", "told", *arguments, "--as", login, "--password-stdin", stdout=out)
+    return out.getvalue()
+
+
+def test_a_shell_prints_the_letter_and_notes_the_day(cora: Client, erased: ErasureRequest, monkeypatch: pytest.MonkeyPatch):
+    letter = in_shell("1", "--letter", monkeypatch=monkeypatch)
+    assert telling.letter_of(erased) in letter
+    erased.refresh_from_db()
+    assert erased.told_on is None
+
+    assert "told on 2026-03-01" in in_shell("1", "--on", "2026-03-01", monkeypatch=monkeypatch)
+
+    erased.refresh_from_db()
+    assert erased.told_on == DAY
+    with pytest.raises(CommandError, match="nobody has to be told"):
+        in_shell("1", "--on", "2026-03-01", monkeypatch=monkeypatch)
+
+
+def test_a_shell_refuses_a_wrong_day_and_who_may_not(cora: Client, erased: ErasureRequest, monkeypatch: pytest.MonkeyPatch):
+    a_browser_of(Role.AUDITOR, login="ada")
+
+    with pytest.raises(CommandError, match="not ahead of today"):
+        in_shell("1", "--on", "2026-03-02", monkeypatch=monkeypatch)
+    with pytest.raises(CommandError, match="a day is written as"):
+        in_shell("1", "--on", "soon", monkeypatch=monkeypatch)
+    with pytest.raises(CommandError, match="You need the right"):
+        in_shell("1", "--on", "2026-03-01", monkeypatch=monkeypatch, login="ada")

@@ -20,6 +20,7 @@ from memadmin.api.v1 import (
     resuming,
     schema,
     summaries,
+    telling,
     webhooks,
 )
 
@@ -78,6 +79,7 @@ urlpatterns = [
     path(f"{BASE}/erasure-requests/<int:number>", erasing.OneErasureRequest.as_view()),
     path(f"{BASE}/erasure-requests/<int:number>/access-export", access_exports.AccessExports.as_view()),
     path(f"{BASE}/erasure-requests/<int:number>/go-on", resuming.ErasureGoOn.as_view()),
+    path(f"{BASE}/erasure-requests/<int:number>/told", telling.ErasureTold.as_view()),
     path(f"{BASE}/audit", audit.AuditEntries.as_view()),
     path(f"{BASE}/audit/export", audit.AuditExport.as_view()),
     path(f"{BASE}/webhooks", webhooks.Webhooks.as_view()),
