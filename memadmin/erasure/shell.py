@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import date
 from getpass import getpass
 from typing import Any
 
@@ -18,9 +19,11 @@ from memadmin.erasure import approving, grounds, intake, naming
 from memadmin.erasure.approving import Word
 from memadmin.erasure.intake import Opening
 from memadmin.erasure.look_alikes import candidates
-from memadmin.erasure.models import Channel, ErasureRequest, Ground, IdentityLevel, Kind, Origin, Profile
+from memadmin.erasure.models import Channel, ErasureRequest, Ground, IdentityLevel, Kind, Origin, Profile, Status
 from memadmin.erasure.moves import Refusal
+from memadmin.erasure.outcomes import outcome_in_words
 from memadmin.erasure.visibility import visible_requests
+from memadmin.plurals import counted
 
 LEVELS = {level.name.lower(): level for level in IdentityLevel}
 KINDS = [kind.value for kind in Kind if kind.is_taken_in]
@@ -103,6 +106,7 @@ def said(request: ErasureRequest) -> dict[str, Any]:
         "uid": str(request.uid),
         "kind": request.kind,
         "state": request.state,
+        "outcome": request.outcome_code,
         "due_on": request.due_on.isoformat(),
         "to_tick": request.subjects.filter(ticked=None).count(),
         "things": manifest.items_total if manifest else 0,
@@ -112,9 +116,15 @@ def said(request: ErasureRequest) -> dict[str, Any]:
 
 
 def line_of(one: dict[str, Any]) -> str:
-    waits = "".join(f", {one[name]:,} {name.replace('_', ' ')}" for name in ("to_tick", "to_decide") if one[name])
+    """Return what `said` says in the words of the pages."""
+    waits = [counted(one["to_tick"], "id") + " to tick"] if one["to_tick"] else []
+    waits += [counted(one["to_decide"], "item") + " to decide about"] if one["to_decide"] else []
+    state = str(Status(one["state"]).label)
+    state += f" ({outcome_in_words(one['outcome'])})" if one["outcome"] else ""
+    due = date.fromisoformat(one["due_on"])
+    found = ", ".join([f"{counted(one['things'], 'item')} found", *waits])
     digest = f"\n  digest {one['digest']}" if one["digest"] else ""
-    return f"Request {one['number']}: {one['kind']}, {one['state']}, due {one['due_on']}, {one['things']:,} things{waits}{digest}"
+    return f"Request {one['number']}: {Kind(one['kind']).label}. {state.capitalize()}, due {due.day} {due:%b %Y}; {found}.{digest}"
 
 
 def _named(person: Person, options: dict[str, Any]) -> dict[str, Any]:

@@ -22,12 +22,13 @@ from memadmin.access.rights import Right
 from memadmin.erasure import bulk_decisions, deciding, discovery, sharing, telling, workflow
 from memadmin.erasure.approving import NotApproved
 from memadmin.erasure.certificates import issuing
+from memadmin.erasure.certificates.reading import done_at
 from memadmin.erasure.drills import reporting
 from memadmin.erasure.drills import running as drills
 from memadmin.erasure.execution import resuming, steps
-from memadmin.erasure.execution.progress import progress_of
+from memadmin.erasure.execution.progress import CAUSES, progress_of
 from memadmin.erasure.intake import target_of
-from memadmin.erasure.models import Decision, Drill, DrillState, ErasureRequest, Status
+from memadmin.erasure.models import Decision, Drill, DrillState, ErasureRequest, FindingKind, Status
 from memadmin.erasure.moves import Refusal
 from memadmin.erasure.shell import LEVELS, add_who, numbered, person_of, said
 from memadmin.erasure.visibility import visible_requests
@@ -35,7 +36,8 @@ from memadmin.jobs import queue
 from memadmin.jobs.models import Job
 from memadmin.jobs.parts import do_part
 from memadmin.jobs.runner import NotFree, run_inline, run_stretch
-from memadmin.store import configuration
+from memadmin.plurals import counted
+from memadmin.store import configuration, locations
 from memadmin.store.locations import Act, ItemClass
 
 LETTER = 20_000
@@ -114,13 +116,26 @@ def act(options: dict[str, Any], *, err: TextIO) -> dict[str, Any]:
 def lines_of(done: dict[str, Any]) -> list[str]:
     """Return what a person reads below the line of the request."""
     lines = [f"  {done['would']}. Nothing was changed; --commit does it."] if "would" in done else []
-    lines += [f"  {each['location']}: erased {each['erased']:,}, redacted {each['redacted']:,}" for each in done.get("outcomes", [])]
-    lines += [f"  finding: {each['kind']} in {each['table']} {each['column']}, {each['rows']:,} rows" for each in done.get("findings", [])]
+    lines += [f"  {_title(each['location'])}: {done_at(each)}" for each in done.get("outcomes", [])]
+    lines += [f"  {_finding(each)}" for each in done.get("findings", [])]
+    code = done.get("error_code")
+    lines += [f"  It stopped: {CAUSES.get(code, f'with the error {code}.')}"] if code else []
     lines += [done["letter"]] if done.get("letter") else []
     lines += [f"  told on {done['told_on']}"] if done.get("told_on") else []
     if "receipt" in done:
         lines.append(f"  receipt {done['receipt']}: shown this once and kept nowhere; give it to the person")
     return lines
+
+
+def _title(place: str) -> str:
+    return locations.LOCATIONS[place].title if place in locations.LOCATIONS else place
+
+
+def _finding(each: dict[str, Any]) -> str:
+    titles = {location.table: location.title for location in locations.in_order() if location.table}
+    where = f"{titles[each['table']]} ({each['table']})" if each["table"] in titles else each["table"]
+    column = f", column {each['column']}" if each["column"] else ""
+    return f"Found: {where}{column}: {FindingKind(each['kind']).label}, {counted(each['rows'], 'row')}"
 
 
 Verb = Callable[[ErasureRequest, Person, dict[str, Any], TextIO], dict[str, Any]]
@@ -218,7 +233,7 @@ def _would(name: str, request: ErasureRequest) -> str:
         "cancel": "Would withdraw the request",
         "refuse": "Would refuse the request, and end it",
         "go-on": "Would let the erasure go on",
-        "run": f"Would erase {going:,} things, which cannot be brought back",
+        "run": f"Would erase {counted(going, 'item')}, which cannot be brought back",
     }[name]
 
 
@@ -269,8 +284,9 @@ def _teller(request: ErasureRequest, err: TextIO) -> Callable[[], None]:
 
     def tell() -> None:
         at = progress_of(request)
-        code = f", last failed with {at.error_code}" if at.error_code else ""
-        _show(err, f"{at.step}/{at.steps} {at.in_plain}: {at.done:,} of {at.total:,} {at.place}{code}")
+        failed = f"; the last attempt failed: {CAUSES.get(at.error_code, at.error_code)}" if at.error_code else ""
+        here = f", now {at.place}" if at.place else ""
+        _show(err, f"Step {at.step} of {at.steps}, {at.in_plain}: {at.done:,} of {at.total:,}{here}{failed}")
 
     return tell
 

@@ -7,8 +7,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 
+from memadmin.erasure import shell as shell_words
+from memadmin.erasure import terminal
 from memadmin.erasure.models import ErasureRequest, Status
-from tests.erasure.workflow import officer, submitted
+from tests.erasure.workflow import officer, opened, submitted
 from tests.factories import NOON, a_memory, days, make_container, make_memory, store
 from tests.people import PASSWORD
 
@@ -107,3 +109,39 @@ def test_what_does_not_fit_is_refused_in_words(shell: Any, arguments: list[str],
         shell("open", *arguments, "--as", "cora", "--password-stdin")
 
     assert not ErasureRequest.objects.exists()
+
+
+def test_a_shell_speaks_in_the_words_of_the_pages():
+    store(make_container(), a_memory(), now=NOON - days(1))
+    officer()
+    digest = submitted(opened()).digest
+    out = io.StringIO()
+
+    call_command("erasure", "show", stdout=out)
+
+    assert out.getvalue().splitlines() == [
+        "Request 1: erase a person. Waits for approval, due 1 Apr 2026; 2 items found.",
+        f"  digest {digest}",
+    ]
+
+
+def test_a_shell_says_how_a_request_ended_and_what_still_waits():
+    one = {"number": 7, "kind": "erase_subject", "state": "completed", "outcome": "L2", "due_on": "2026-04-01", "digest": ""}
+
+    assert "in review" not in shell_words.line_of({**one, "things": 1, "to_tick": 0, "to_decide": 0})
+    assert "Request 7: erase a person. Completed (" in shell_words.line_of({**one, "things": 1, "to_tick": 0, "to_decide": 0})
+    waits = shell_words.line_of({**one, "outcome": "", "things": 3, "to_tick": 1, "to_decide": 2})
+    assert waits == "Request 7: erase a person. Completed, due 1 Apr 2026; 3 items found, 1 id to tick, 2 items to decide about."
+
+
+def test_the_end_of_a_run_is_told_by_place_and_cause_in_words():
+    place = {"location": "store.long_term", "erased": 3, "redacted": 1, "rederived": 0, "absent": 0, "withheld": 0}
+    finding = {"kind": "residue", "table": "store_longtermmemory", "column": "text", "rows": 2}
+
+    lines = terminal.lines_of({"outcomes": [place], "findings": [finding], "error_code": "KeysUnusable"})
+
+    assert lines == [
+        "  Long-term memories: 3 erased, 1 with words taken out",
+        "  Found: Long-term memories (store_longtermmemory), column text: is still there, 2 rows",
+        "  It stopped: The keys that ids are known by cannot be read: they are not where the settings say.",
+    ]

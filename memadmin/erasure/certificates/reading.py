@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,6 +12,7 @@ from memadmin.erasure.deciding import ALL_CODES
 from memadmin.erasure.manifests import HELD
 from memadmin.erasure.mentions import IDENTIFIER
 from memadmin.erasure.models import Ground, Kind, NoticeState
+from memadmin.erasure.models.verifications import Outcome
 
 _COUNTS = {"erased": "erased", "redacted": "with words taken out", "rederived": "derived anew", "absent": "gone before", "withheld": "kept"}
 _REACHED = {
@@ -22,6 +24,7 @@ _REACHED = {
 _KINDS: dict[str, str] = {kind.value: str(kind.label) for kind in Kind}
 _GROUNDS: dict[str, str] = {ground.value: grounds.words(ground) for ground in Ground}
 _STATES: dict[str, str] = {state.value: str(state.label) for state in NoticeState}
+_LOOKS: dict[str, str] = {outcome.value: str(outcome.label) for outcome in Outcome}
 _ANSWERS = {
     "found": "held something",
     "absent": "held nothing",
@@ -100,7 +103,7 @@ def _people(people: dict[str, Any]) -> Part:
 
 def _places(places: list[dict[str, Any]]) -> Part:
     full = [place for place in places if any(place[name] for name in _COUNTS)]
-    rows = [[place["title"], _counted(place), place["method"], _far(place)] for place in full]
+    rows = [[place["title"], done_at(place), place["method"], _far(place)] for place in full]
     empty = [place["title"] for place in places if place not in full and place.get("controls")]
     said = [f"Looked at, and nothing was there: {'; '.join(empty)}."] if empty else []
     return Part("What was done, place by place", rows, ["place", "items", "how", "how far"], said)
@@ -114,7 +117,8 @@ def _controls(place: dict[str, Any]) -> str:
     return f"{place['controls_seen']} of {place['controls']} controls seen" if place.get("controls") else ""
 
 
-def _counted(place: dict[str, Any]) -> str:
+def done_at(place: Mapping[str, Any]) -> str:
+    """Say what was done in a place, from its numbers."""
     return ", ".join(f"{place[name]:,} {word}" for name, word in _COUNTS.items() if place[name]) or "nothing there"
 
 
@@ -127,7 +131,7 @@ def _verified(document: dict[str, Any]) -> Part:
     rows = [
         [
             f"look {look['number']}",
-            look["outcome"],
+            _LOOKS.get(look["outcome"], look["outcome"]),
             f"{look['controls_seen']} of {look['controls']} controls seen, {look['tables']} tables, "
             f"{look['findings']} findings, {look['found']} of {look['expected']} kept items there",
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from memadmin.erasure.drills.planting import CONTROLS_ONLY
-from memadmin.erasure.models import Drill, DrillPlace, ErasureRequest
+from memadmin.erasure.models import Drill, DrillPlace, DrillState, ErasureRequest
 from memadmin.store import locations
 
 IN_PLAIN = {
@@ -75,9 +75,10 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     same = {True: "byte for byte as before", False: "CHANGED", None: "not looked at"}[report["neighbour_same"]]
     lines.append(f"Neighbour with an id that begins alike: {same}")
     lines.append(f"Traces in the database's own bytes: {report['traces_before']} before, {report['traces_after']} after")
-    lines += [f"FAILED {each['code']}: {each['means']}" for each in report["failures"]]
+    lines += [f"FAILED: {each['means']}" for each in report["failures"]]
     took = f" in {report['seconds']:.0f} s" if report["seconds"] is not None else ""
-    lines.append(f"Drill {report['state']}{took}; {'nothing of it is left' if report['tidied'] else 'what it planted is STILL THERE'}")
+    left = "nothing of it is left" if report["tidied"] else "what it planted is STILL THERE"
+    lines.append(f"Drill {DrillState(report['state']).label}{took}; {left}")
     return lines
 
 

@@ -25,6 +25,13 @@ IN_PLAIN = {
     "look": "the whole database is looked through",
     "close": "certificate, ledger, and the request's own papers",
 }
+CAUSES = {
+    "LedgerUnusable": "The ledger cannot be written: its disk is full, or it is not where the settings say.",
+    "KeysUnusable": "The keys that ids are known by cannot be read: they are not where the settings say.",
+    "NotForgotten": "Somebody read in the database for so long that it could not let go of what was erased.",
+    "PapersLeft": "A paper of this or another request still names the person.",
+    "OperationalError": "The database did not answer, or its disk is full.",
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

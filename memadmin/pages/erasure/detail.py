@@ -24,6 +24,7 @@ from memadmin.erasure.intake import target_of, today
 from memadmin.erasure.models import Approval, ErasureRequest, Ground, IdentityLevel, Kind, Manifest, Status
 from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.moves import BEFORE_EXECUTION, Refusal, WrongState
+from memadmin.erasure.outcomes import outcome_in_words
 from memadmin.erasure.visibility import get_request, visible_requests
 from memadmin.pages.container_names import names_told_apart
 from memadmin.pages.decorators import may
@@ -33,7 +34,6 @@ from memadmin.pages.erasure.binding import bonds_of, refused_by
 from memadmin.pages.erasure.export_cards import card_of
 from memadmin.pages.erasure.inbox import clock_of
 from memadmin.pages.erasure.letters import telling_of
-from memadmin.pages.erasure.outcomes import outcome_in_words
 from memadmin.pages.erasure.progress import BEGUN, about_execution, shown_of
 from memadmin.pages.erasure.stopping import stop_of
 from memadmin.pages.erasure.undoable import undoable_in

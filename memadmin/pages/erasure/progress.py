@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 
 from memadmin.erasure.access_exports import starting
 from memadmin.erasure.execution import resuming
-from memadmin.erasure.execution.progress import progress_of
+from memadmin.erasure.execution.progress import CAUSES, progress_of
 from memadmin.erasure.models import ErasureRequest, Status
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
@@ -21,14 +21,6 @@ from memadmin.store.coverage import unknown_tables
 
 WORKING = frozenset({Status.EXECUTING, Status.VERIFYING})
 BEGUN = WORKING | {Status.STALLED, Status.RESIDUE_FOUND}
-
-CAUSES = {
-    "LedgerUnusable": "The ledger cannot be written: its disk is full, or it is not where the settings say.",
-    "KeysUnusable": "The keys that ids are known by cannot be read: they are not where the settings say.",
-    "NotForgotten": "Somebody read in the database for so long that it could not let go of what was erased.",
-    "PapersLeft": "A paper of this or another request still names the person.",
-    "OperationalError": "The database did not answer, or its disk is full.",
-}
 
 
 @require_safe

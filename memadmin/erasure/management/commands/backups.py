@@ -73,7 +73,7 @@ def _destroyed(options: dict[str, Any], *, now: datetime) -> tuple[dict[str, Any
 
 def _list(options: dict[str, Any], *, now: datetime) -> tuple[dict[str, Any], str]:
     rows = list(BackupRecord.objects.filter(destroyed_at=None).order_by("expires_at", "pk"))
-    lines = [f"{row.uid}  {row.kind:13}  ends {row.expires_at:%Y-%m-%d}  {row.label}" for row in rows]
+    lines = [f"{row.uid}  {row.get_kind_display():28}  ends {row.expires_at:%Y-%m-%d}  {row.label}" for row in rows]
     return {"backups": [_said(row) for row in rows]}, "\n".join(lines) or "No backup stands."
 
 

@@ -17,6 +17,7 @@ from memadmin.audit.anchors import AnchorsUnusable
 from memadmin.audit.ledger import LedgerUnusable
 from memadmin.erasure import shell
 from memadmin.erasure.execution.physical import NotForgotten
+from memadmin.erasure.models import Kind
 from memadmin.erasure.restoring import guard, reapplying, standing
 from memadmin.erasure.restoring.papers import ACTOR
 from memadmin.erasure.restoring.reapplying import Busy, CannotApply, Done, Plan
@@ -123,9 +124,9 @@ def _rows_of(found: Plan) -> list[str]:
     if found.is_empty:
         return ["Nothing to do: this database is in step with its ledger and checkpoints."]
     said = _would(found)
-    lines = [f"{'request':>8}  {'began':<20}  {'what':<15} {'users here':>10} {'items here':>10}"] if found.erasures else []
+    lines = [f"{'request':>8}  {'began':<20}  {'what':<48} {'users here':>10} {'items here':>10}"] if found.erasures else []
     lines += [
-        f"{each['number']:>8}  {each['began_at'][:19]:<20}  {each['kind']:<15} {each['users_here']:>10,} {each['items_here']:>10,}"
+        f"{each['number']:>8}  {each['began_at'][:19]:<20}  {_kind(each['kind']):<48} {each['users_here']:>10,} {each['items_here']:>10,}"
         for each in said["erasures"]
     ]
     lost = sum(found.lost.values())
@@ -139,6 +140,10 @@ def _rows_of(found: Plan) -> list[str]:
         f" {said['holds_to_release']:,}, lift {counted(said['to_lift'], 'suppression')}. Do it with --commit."
     ]
     return lines + _to_correct(found)
+
+
+def _kind(code: str) -> str:
+    return str(Kind(code).label) if code in Kind.values else code  # the ledger may be of a later version
 
 
 def _to_correct(found: Plan) -> list[str]:
