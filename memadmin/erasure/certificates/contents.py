@@ -92,6 +92,7 @@ def document_of(request: ErasureRequest, level: Level, executed: Executed, *, se
         "times": _times(request, manifest, approval, executed, looks, now=now),
         "people": _people(request, approval),
         "manifest": _manifest(manifest),
+        "earlier_manifests": _earlier(request, manifest),
         "places": _places(executed.places, looks),
         "verification": _verification(looks),
         "withheld": _withheld(manifest),
@@ -155,6 +156,17 @@ def _manifest(manifest: Manifest | None) -> dict[str, Any]:
     root = manifest.root or merkle.root(manifest.items.order_by("item_ref").values_list("item_ref", flat=True).iterator())
     answers = dict(manifest.answers.order_by("answer").values_list("answer").annotate(places=Count("pk")))
     return {"number": manifest.number, "digest": manifest.digest, "items": manifest.items_total, "root": root, "answers": answers}
+
+
+def _earlier(request: ErasureRequest, manifest: Manifest | None) -> list[dict[str, Any]]:
+    """Return the manifests that were carried out before this one, each with the approval that it had of its own."""
+    newest = manifest.number if manifest else 0
+    earlier = request.manifests.filter(pk__in=request.verifications.values("manifest"), number__lt=newest).order_by("number")
+    return [_manifest(each) | _approved(request.approvals.filter(manifest_digest=each.digest, voided_at=None).last()) for each in earlier]
+
+
+def _approved(approval: Approval | None) -> dict[str, str]:
+    return {"approved_by": approval.approver if approval else "", "approved_at": _written(approval.approved_at) if approval else ""}
 
 
 def _places(results: Sequence[PlaceResult], looks: Sequence[Verification]) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from memadmin.erasure.manifests import HELD
 from memadmin.erasure.mentions import IDENTIFIER
 from memadmin.erasure.models import Ground, Kind, NoticeState
 from memadmin.erasure.models.verifications import Outcome
+from memadmin.plurals import counted
 
 _COUNTS = {"erased": "erased", "redacted": "with words taken out", "rederived": "derived anew", "absent": "gone before", "withheld": "kept"}
 _REACHED = {
@@ -168,6 +169,11 @@ def _backups(backups: dict[str, Any]) -> list[list[str]]:
     return rows
 
 
+def _named(manifest: dict[str, Any]) -> str:
+    approved = f", approved by {manifest['approved_by']}, {_moment(manifest['approved_at'])}" if manifest.get("approved_by") else ""
+    return f"{manifest['digest']}, {counted(manifest['items'], 'item')}, root {manifest['root']}{approved}"
+
+
 def _proof(document: dict[str, Any]) -> list[list[str]]:
     manifest, audit = document["manifest"], document["audit"]
     rows = [["audit log", f"{audit['stream']} {audit['seq']}, {audit['row_hash']}"]]
@@ -177,6 +183,8 @@ def _proof(document: dict[str, Any]) -> list[list[str]]:
         rows.append(["checkpoint", f"{anchored['number']} of {_moment(anchored['at'])}, to entry {anchored['seq']}, {anchored['digest']}"])
     rows += [["ledger", f"{line['kind']}, line {line['seq']}, {line['hash']}"] for line in document.get("ledger", [])]
     if manifest:
-        rows = [["manifest", f"{manifest['digest']}, {manifest['items']:,} items, root {manifest['root']}"], *rows]
+        earlier = document.get("earlier_manifests", [])
+        name = f"manifest {manifest['number']}" if earlier else "manifest"
+        rows = [[name, _named(manifest)], *([f"manifest {each['number']}, carried out before", _named(each)] for each in earlier), *rows]
     rows += [["commitment", each] for each in document["subject_commitments"]]
     return [*rows, ["follows", document["follows"]]] if document["follows"] else rows

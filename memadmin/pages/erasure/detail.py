@@ -35,6 +35,7 @@ from memadmin.pages.erasure.export_cards import card_of
 from memadmin.pages.erasure.inbox import clock_of
 from memadmin.pages.erasure.letters import telling_of
 from memadmin.pages.erasure.progress import BEGUN, about_execution, shown_of
+from memadmin.pages.erasure.searches import searches_of
 from memadmin.pages.erasure.stopping import stop_of
 from memadmin.pages.erasure.undoable import undoable_in
 from memadmin.pages.htmx import PersonRequest, notice
@@ -79,6 +80,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "refusals": refused_by(found),
         "notes": list(found.notes.order_by("-written_at", "-id")[:TIMELINE]) if request.user.may(Right.ERASURE_REVIEW) else [],
         "manifest": manifest,
+        "searches": searches_of(found),
         **places,
         "shows": shown_of(found, export.state if export else ""),
         "duplicate_of": _duplicate_of(request, found),

@@ -18,7 +18,7 @@ from memadmin.access.actors import actor_of
 from memadmin.access.rights import Right
 from memadmin.erasure import deciding, manifests
 from memadmin.erasure.deciding import Verdict
-from memadmin.erasure.models import Decision, ErasureRequest, Kind, Line, ManifestItem, Status
+from memadmin.erasure.models import Decision, ErasureRequest, Kind, Line, Manifest, ManifestItem, Status
 from memadmin.erasure.moves import Refusal, WrongState
 from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
@@ -95,11 +95,12 @@ def verdict_of(given: Any) -> Verdict:
 
 
 def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", status: int = 200) -> HttpResponse:
-    lines = Line.objects.filter(manifest__request=found, manifest__number=found.manifest_number or 0)
+    manifest = _manifest(request, found)
+    lines = Line.objects.filter(manifest=manifest)
     filters = ItemFilter(request.GET, manifests.order_of(set(lines.values_list("location", flat=True))))
     filters.is_valid()
     chosen = {"place": "", "item_class": "", "waiting": False} | filters.cleaned_data
-    rows = ManifestItem.objects.filter(manifest__request=found, manifest__number=found.manifest_number or 0)
+    rows = ManifestItem.objects.filter(manifest=manifest)
     if chosen["place"]:
         rows = rows.filter(location=chosen["place"])
     if chosen["item_class"]:
@@ -118,11 +119,25 @@ def _show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", s
         "acts": _acts(found),
         "codes": deciding.codes_of(found.kind).items(),
         "words": deciding.ALL_CODES | {manifests.HELD: "a hold, or what is kept hangs on it"},
-        "may_decide": found.state == Status.REVIEW and request.user.may(Right.ERASURE_REVIEW) and bool(_acts(found)),
+        "manifest": manifest,
+        "is_current": manifest is None or manifest.number == found.manifest_number,
+        "may_decide": _is_in_review(found, manifest) and request.user.may(Right.ERASURE_REVIEW) and bool(_acts(found)),
         "ticked": set(_ticked(request)),
         "refused": refused,
     }
     return render_page(request, "erasure/items.html", "erasure/_items.html", context, status=status)
+
+
+def _manifest(request: PersonRequest, found: ErasureRequest) -> Manifest | None:
+    """Return the manifest that the address names, else the one that counts."""
+    named = request.GET.get("manifest", "")
+    number = int(named) if named.isascii() and named.isdigit() and len(named) < 9 else None
+    earlier = found.manifests.filter(number=number).first() if number is not None else None
+    return earlier or found.manifests.filter(number=found.manifest_number or 0).first()
+
+
+def _is_in_review(found: ErasureRequest, manifest: Manifest | None) -> bool:
+    return found.state == Status.REVIEW and manifest is not None and manifest.number == found.manifest_number
 
 
 def _with_what_they_say(
