@@ -22,7 +22,7 @@ AT_ONCE = 500
 def count_staying(manifest: Manifest, tables: Mapping[str, Table]) -> dict[str, tuple[int, int]]:
     """Return by table how many rows were to stay, and how many of them are there. Of a table that is not there, none is."""
     found: dict[str, tuple[int, int]] = {}
-    items = manifest.items.filter(act__in=STAYS).exclude(act=Act.DELETE).order_by("location", "pk").values_list("location", "row_key")
+    items = manifest.items.filter(act__in=STAYS).order_by("location", "pk").values_list("location", "row_key")
     for place, rows in groupby(items.iterator(), key=lambda row: row[0]):
         name = locations.LOCATIONS[place].table if place in locations.LOCATIONS else ""
         for keys in _parts(key for _, key in rows) if name else ():

@@ -5,7 +5,7 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.erasure.models import Outcome
 from memadmin.erasure.planting import plant_person
-from memadmin.erasure.verification import controls, looking, rows
+from memadmin.erasure.verification import controls, looking, missing, rows
 from memadmin.erasure.verification.looking import Look, Place
 from memadmin.erasure.verification.rows import filled_ones, long_ones
 from memadmin.erasure.verification.schema import tables
@@ -181,6 +181,22 @@ def test_what_was_to_stay_and_has_gone_is_a_finding(person):
     wipe(person)
 
     assert findings(look(manifest)) == [("missing", "store_historyentry")]
+
+
+@pytest.mark.parametrize("at_once", [1, 2, 500])
+def test_of_many_that_were_to_stay_each_is_counted_and_each_that_has_gone_is_told(container, person, monkeypatch, at_once):
+    monkeypatch.setattr(missing, "AT_ONCE", at_once)
+    kept = [make_memory(container, f"in court {number}", user_id="user1") for number in range(5)]
+    manifest = manifest_of(person, acts=dict.fromkeys(["store.long_term", "store.subjects"], Act.WITHHOLD))
+    wipe(person, but=["store_longtermmemory"])
+    LongTermMemory.objects.filter(pk__in=[kept[0].pk, kept[3].pk]).delete()
+
+    verification = look(manifest)
+
+    assert findings(verification) == [("missing", "store_longtermmemory")]
+    assert verification.findings.get().rows == 2
+    assert verification.expected - verification.found == 2
+    assert verification.found == LongTermMemory.objects.filter(subject=person).count() + 1
 
 
 def test_a_look_that_does_not_see_its_control_proves_nothing(person, monkeypatch):

@@ -25,9 +25,10 @@ def test_a_word_that_begins_or_ends_with_a_sign_needs_no_border_there(word):
     assert stands_in(word, f"x{word}x") == (not word[0].isalnum() and not word[-1].isalnum())
 
 
-@given(WORDS, st.booleans())
-def test_every_form_in_json_is_prefiltered_and_understood(word, ascii_only):
-    stored = json.dumps({"note": [f"- {word} -"], "inner": json.dumps({word: 1}, ensure_ascii=ascii_only)}, ensure_ascii=ascii_only)
+@given(WORDS | st.sampled_from(["zoë", 'a"b', "a\\b", "日本", "tab\t"]), st.booleans(), st.booleans(), st.booleans())
+def test_every_form_in_json_is_prefiltered_and_understood(word, is_inside, ascii_inside, ascii_only):
+    said = json.dumps({word: 1}, ensure_ascii=ascii_inside) if is_inside else [f"- {word} -"]
+    stored = json.dumps({"note": said}, ensure_ascii=ascii_only)
 
     assert any(form in stored for form in forms(word))
     assert any_stands_in([word], stored)
