@@ -1,5 +1,6 @@
 """A decision about many mentions that was wrong is undone as a whole, as long as the list is not approved."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -21,6 +22,7 @@ from tests.people import a_browser_of
 
 pytestmark = pytest.mark.django_db
 KEEP = Verdict(act=Act.KEEP, code="not_about_them")
+WITHHOLD = Verdict(act=Act.WITHHOLD, code="art_17_3_e", review_on=(timezone.now() + timedelta(days=90)).date())
 STORY = "my blue bicycle was stolen near the harbour"
 
 
@@ -40,23 +42,24 @@ def as_it_is(manifest: Manifest) -> list[tuple[Any, ...]]:
     return list(manifest.items.order_by("pk").values_list(*columns))
 
 
-def keep_names(request: ErasureRequest, manifest: Manifest) -> None:
+def keep_names(request: ErasureRequest, manifest: Manifest, verdict: Verdict = KEEP) -> None:
     [group] = [group for group in sharing.groups_of(manifest) if group.why == "identifier"]
-    assert sharing.decide_shared(request, [group.matched], KEEP, actor=actor_of(officer()), now=NOON) == 3
+    assert sharing.decide_shared(request, [group.matched], verdict, actor=actor_of(officer()), now=NOON) == 3
 
 
 def undo(request: ErasureRequest, number: int) -> int:
     return bulk_decisions.undo(request, number, actor=actor_of(officer()), now=NOON)
 
 
-def test_all_that_it_decided_waits_again_just_as_it_was_found(found: Any):
+@pytest.mark.parametrize("verdict", [KEEP, WITHHOLD], ids=["kept", "withheld until a day"])
+def test_all_that_it_decided_waits_again_just_as_it_was_found(found: Any, verdict: Verdict):
     request, manifest = found
     before = as_it_is(manifest)
-    keep_names(request, manifest)
+    keep_names(request, manifest, verdict)
     last = bulk_decisions.last_of(request)
 
     assert last is not None
-    assert (last.decision.act, last.items) == ("keep", 3)
+    assert (last.decision.act, last.items) == (verdict.act.value, 3)
     assert undo(request, last.decision.number) == 3
 
     assert as_it_is(manifest) == before
@@ -65,6 +68,8 @@ def test_all_that_it_decided_waits_again_just_as_it_was_found(found: Any):
     entry = AuditEntry.objects.filter(action="erasure.decision_undone").latest("seq")
     assert (entry.outcome, entry.counts) == ("ok", {"items": 3, "decision": 1})
     assert bulk_decisions.last_of(request) is None
+    last.decision.refresh_from_db()
+    assert (last.decision.undone_by, last.decision.undone_at) == (actor_of(officer()), NOON)
 
 
 @pytest.mark.parametrize("how", ["accept_uncommon", "accept_planned"])
@@ -90,6 +95,31 @@ def test_what_was_decided_by_itself_since_stays_and_is_not_counted(found: Any):
 
     assert undo(request, 1) == 2
     assert manifest.items.get(pk=mine.pk).act == "delete"
+
+
+def test_one_of_which_nothing_is_left_gives_way_to_the_one_before_it(found: Any):
+    request, manifest = found
+    keep_names(request, manifest)
+    bulk_decisions.accept_planned(request, ItemClass.MENTION, actor=actor_of(officer()), now=NOON)
+    mine = manifest.items.get(bulk=2)
+    deciding.decide(request, [mine.pk], KEEP, actor=actor_of(officer()), now=NOON)
+
+    last = bulk_decisions.last_of(request)
+
+    assert last is not None
+    assert (last.decision.number, last.items) == (1, 3)
+    assert undo(request, 1) == 3
+
+
+def test_what_was_decided_about_the_list_of_an_earlier_search_is_not_offered(found: Any):
+    request, manifest = found
+    keep_names(request, manifest)
+
+    discovered(request, now=timezone.now())
+
+    assert bulk_decisions.last_of(request) is None
+    with pytest.raises(NotDecidable):
+        undo(request, 1)
 
 
 def test_only_the_last_one_is_undone_and_once(found: Any):

@@ -3,6 +3,7 @@
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import OperationalError
@@ -111,7 +112,10 @@ def test_15_a_copy_that_a_run_made_all_the_same_is_erased_without_asking_again(c
     assert list(Archived.objects.values_list("subject__user_id", flat=True)) == ["bob"]
 
 
-def test_25_what_hangs_on_the_person_and_came_since_the_approval_goes_too(container: Container, monkeypatch: Any):
+@pytest.mark.parametrize(("page", "at_once"), [(sweeping.PAGE, sweeping.AT_ONCE), (2, 1)])
+def test_25_what_hangs_on_the_person_and_came_since_the_approval_goes_too(container: Container, monkeypatch: Any, page: int, at_once: int):
+    monkeypatch.setattr(sweeping, "PAGE", page)
+    monkeypatch.setattr(sweeping, "AT_ONCE", at_once)
     ann = Subject.objects.get(user_id="ann")
     memory = LongTermMemory.objects.filter(subject=ann).latest("pk")
     request = opened("ann")
@@ -130,6 +134,21 @@ def test_25_what_hangs_on_the_person_and_came_since_the_approval_goes_too(contai
     assert list(RecallEvent.objects.values_list("subject_id", flat=True)) == [bobs.subject_id]
     assert set(RunVictim.objects.of_run(previewed).values_list("subject_id", flat=True)) == {bobs.subject_id}
     assert done.outcomes.get(location="store.recalls").erased == 3
+
+
+def test_25_what_came_behind_that_sweep_goes_with_the_rows_of_the_users_however_much_it_is(container: Container, monkeypatch: Any):
+    monkeypatch.setattr(sweeping, "PAGE", 2)
+    ann = Subject.objects.get(user_id="ann")
+    request, real = claimed("users", monkeypatch), steps._STEPS["users"]
+    for seconds in range(5):
+        RecallEvent.objects.create(container=container, subject=ann, memory_uid=uuid4(), at=NOON + timedelta(seconds=seconds))
+    monkeypatch.setitem(steps._STEPS, "users", real)
+
+    done = to_the_end(request)
+
+    assert (done.state, done.verifications.get().outcome) == (Status.COMPLETED, "clean")
+    assert not RecallEvent.objects.exists()
+    assert done.outcomes.get(location="store.recalls").erased == 5
 
 
 def test_25_of_one_memory_that_is_erased_the_recalls_since_the_approval_go_and_those_of_others_stay(container: Container):

@@ -51,6 +51,36 @@ def test_it_is_offered_while_one_runs_asks_first_and_says_everywhere_that_it_is_
         assert f'action="{reverse(LIFT)}"' in page
 
 
+@pytest.mark.parametrize("state", [Status.EXECUTING, Status.VERIFYING])
+def test_it_says_how_many_it_would_hold_up_and_lifting_it_how_many_begin(administrator: Client, running: ErasureRequest, state: Status):
+    ErasureRequest.objects.filter(pk=running.pk).update(state=state)
+    for number, other in enumerate((Status.APPROVED, Status.APPROVED, Status.REVIEW), 2):
+        ErasureRequest.objects.filter(pk=a_request(number=number).pk).update(state=other)
+
+    asked = administrator.post(reverse(STOP), {"back": str(running.uid)}, follow=True).content.decode()
+    administrator.post(reverse(STOP), {"sure": "yes"})
+    lifting = administrator.post(reverse(LIFT), {"back": str(running.uid)}, follow=True).content.decode()
+
+    assert "1 is under way and 2 approved" in asked
+    assert "beginning within a minute: 2." in lifting
+    for page in (asked, lifting):
+        assert f'name="back" value="{running.uid}"' in page
+        assert f'href="{reverse("pages:erasure-detail", args=[running.uid])}"' in page
+
+
+@pytest.mark.parametrize("back", ["", "here", "//elsewhere.example", "/erasure/"])
+def test_it_leads_back_to_the_inbox_where_no_request_is_named(administrator: Client, back: str):
+    assert administrator.post(reverse(STOP), {"sure": "yes", "back": back})["Location"] == reverse(INBOX)
+
+
+def test_who_sees_none_that_runs_is_not_offered_to_stop_them(running: ErasureRequest):
+    otto = a_browser_of(Role.COMPLIANCE, login="otto", containers=[make_container("other")])
+    cora = a_browser_of(Role.COMPLIANCE, login="cora")
+
+    assert reverse(STOP) not in otto.get(reverse(INBOX)).content.decode()
+    assert reverse(STOP) in cora.get(reverse(INBOX)).content.decode()
+
+
 def test_it_is_lifted_after_a_question(administrator: Client, running: ErasureRequest):
     administrator.post(reverse(STOP), {"sure": "yes"})
 

@@ -15,7 +15,7 @@ from memadmin.audit.models import AuditEntry
 from memadmin.erasure import telling
 from memadmin.erasure.certificates.contents import Executed
 from memadmin.erasure.certificates.issuing import issue
-from memadmin.erasure.models import ErasureRequest, Kind, Level
+from memadmin.erasure.models import Drill, ErasureRequest, Kind, Level, Profile
 from memadmin.erasure.verification import looking
 from memadmin.store.locations import Act
 from tests.erasure.on_pages import do
@@ -123,6 +123,44 @@ def test_where_nobody_has_asked_or_it_is_not_done_nobody_is_told(cora: Client, e
 
     assert "tell the person" not in page_of(cora, erased)
     assert do(cora, "told", erased, told_on=DAY.isoformat()).status_code == 409
+
+
+def test_of_a_drill_nobody_is_told(cora: Client, erased: ErasureRequest):
+    drill = Drill.objects.create(requested_by="person/c", started_at=NOON)
+    assert telling.is_to_be_told(erased)
+
+    ErasureRequest.objects.update(drill=drill)
+
+    assert not telling.is_to_be_told(erased)
+    assert not telling.to_be_told(ErasureRequest.objects.all()).exists()
+
+
+def test_how_long_it_took_counts_from_the_receipt_of_the_request(erased: ErasureRequest):
+    ErasureRequest.objects.update(received_at=NOON - timedelta(days=20), completed_at=NOON - timedelta(days=2))
+
+    telling.note_told(erased, told_on=DAY - timedelta(days=1), actor="person/c", now=NOON)
+
+    assert AuditEntry.objects.get(action="erasure.person_told").counts == {"days_after_receipt": 19}
+
+
+def test_a_letter_by_californian_law_says_nothing_of_supervisory_authorities(erased: ErasureRequest):
+    erased.profile = Profile.CCPA
+
+    letter = telling.letter_of(erased)
+
+    assert "a legal duty to keep it" in letter
+    assert "lodge a complaint" not in letter
+
+
+def test_a_letter_says_what_the_last_certificate_does(erased: ErasureRequest):
+    last = issue(
+        erased, Level.PARTLY, Executed(started_at=NOON, places=[], recipients={}, completed_at=NOON), actor="job/erasure", now=NOON
+    )
+
+    letter = telling.letter_of(erased)
+
+    assert f"serial number {last.serial}" in letter
+    assert "recipient" not in letter
 
 
 def test_who_only_looks_reads_that_it_is_to_be_done_and_notes_nothing(erased: ErasureRequest):

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from memadmin.erasure.verification.files import files_with
+from memadmin.erasure.verification import files
+from memadmin.erasure.verification.files import count_in, files_with
 
 
 @pytest.fixture
@@ -22,6 +23,15 @@ def names(folder, needles=(b"ann",)):
 
 def test_files_are_found_by_their_bytes_in_folders_below_too(folder):
     assert names(folder) == ["three", "one"]
+
+
+@pytest.mark.parametrize("chunk", [1, 3, 4, 7, 64])
+def test_each_place_is_counted_once_however_the_file_is_read(tmp_path, monkeypatch, chunk):
+    monkeypatch.setattr(files, "CHUNK", chunk)
+    (tmp_path / "one").write_bytes(b"ann annika ann, and ann-annika")
+
+    assert count_in(tmp_path / "one", [b"ann", b"annika", b""]) == 5 + 2
+    assert count_in(tmp_path / "one", [b"a"]) == 8
 
 
 def test_a_folder_that_is_not_there_holds_nothing(folder):

@@ -17,6 +17,7 @@ from tests.factories import ACTOR, NOON, a_memory, make_container, make_memory, 
 
 pytestmark = pytest.mark.django_db
 
+on_postgresql = pytest.mark.skipif("connection.vendor != 'postgresql'", reason="SQLite has neither such views nor such statistics")
 PLACES = {
     "store.sessions": Session,
     "store.working": WorkingMemory,
@@ -244,6 +245,38 @@ def test_a_file_that_a_killed_import_left_is_looked_into(person, tmp_path, monke
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
 
     assert findings(look(manifest)) == [("residue", "files")]
+
+
+@pytest.mark.parametrize("folder", ["exports", "log"])
+def test_a_file_beside_the_database_is_looked_into(person, tmp_path, settings, folder):
+    settings.VAR_DIR = tmp_path
+    manifest = manifest_of(person)
+    wipe(person)
+    (tmp_path / folder).mkdir()
+    (tmp_path / folder / "left").write_text("of user1")
+
+    assert findings(look(manifest)) == [("residue", "files")]
+
+
+@on_postgresql
+def test_a_view_that_keeps_its_rows_is_looked_through(person):
+    manifest = manifest_of(person)
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE MATERIALIZED VIEW zz_kept AS SELECT user_id FROM store_subject")
+    wipe(person)
+
+    assert findings(look(manifest)) == [("residue", "zz_kept")]
+
+
+@on_postgresql
+def test_statistics_of_a_table_may_name_the_person_where_rows_of_theirs_stay_in_it(person):
+    store(person.container, *(a_memory(f"{number}", user_id="user1", author="user1") for number in range(50)))
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE store_longtermmemory")
+    manifest = manifest_of(person, acts=dict.fromkeys(["store.long_term", "store.subjects"], Act.WITHHOLD))
+    wipe(person, but=["store_longtermmemory"])
+
+    assert look(manifest).outcome == Outcome.CLEAN
 
 
 def test_the_person_come_back_under_their_id_is_a_residue(container, person):

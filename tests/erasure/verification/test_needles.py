@@ -1,9 +1,12 @@
+import base64
 import json
+import zlib
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memadmin.erasure.verification import packed
 from memadmin.erasure.verification.needles import any_stands_in, forms, said_in, stands_in
 from memadmin.erasure.verification.packed import unfolded
 
@@ -40,6 +43,23 @@ def test_json_says_its_keys_and_its_strings_at_any_depth():
 
 def test_two_hundred_levels_are_walked_to_their_end():
     assert any_stands_in(["user1"], "[" * 200 + '"user1"' + "]" * 200)
+
+
+@pytest.mark.parametrize("pack", [base64.b64encode, base64.urlsafe_b64encode])
+def test_what_is_in_base_64_is_found_in_both_alphabets(pack):
+    raw = b"\xfb\xef\xbe user1 \xff\xfe"
+    text = pack(zlib.compress(raw)).decode(), pack(raw).decode()
+    assert any(sign in "".join(text) for sign in "-_+/")
+
+    assert raw in list(unfolded(text[0]))
+    assert raw in list(unfolded(text[1]))
+
+
+def test_what_unfolds_to_more_than_anybody_stores_is_no_silence(monkeypatch):
+    monkeypatch.setattr(packed, "MOST", 100)
+
+    with pytest.raises(packed.TooLarge):
+        list(unfolded(zlib.compress(b"x" * 10_000)))
 
 
 def test_bytes_that_are_not_packed_are_themselves():
