@@ -13,7 +13,7 @@ DEPTH = 50  # of JSON inside JSON, and of nesting that is walked; deeper text is
 def forms(identifier: str) -> list[str]:
     """Return every form of an identifier, without repetition. A plain word has one."""
     once = [json.dumps(identifier, ensure_ascii=ascii_only)[1:-1] for ascii_only in (False, True)]
-    twice = [json.dumps(form, ensure_ascii=True)[1:-1] for form in once]
+    twice = [json.dumps(form, ensure_ascii=ascii_only)[1:-1] for form in once for ascii_only in (False, True)]
     return list(dict.fromkeys([*quoted_forms(identifier), *once, *twice]))
 
 

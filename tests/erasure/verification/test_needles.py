@@ -3,7 +3,7 @@ import json
 import zlib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from memadmin.erasure.verification import packed
@@ -28,6 +28,8 @@ def test_a_word_that_begins_or_ends_with_a_sign_needs_no_border_there(word):
     assert stands_in(word, f"x{word}x") == (not word[0].isalnum() and not word[-1].isalnum())
 
 
+@example("\x7f\x1f", True, False, False)
+@example('zoë"s', True, False, False)
 @given(WORDS | st.sampled_from(["zoë", 'a"b', "a\\b", "日本", "tab\t"]), st.booleans(), st.booleans(), st.booleans())
 def test_every_form_in_json_is_prefiltered_and_understood(word, is_inside, ascii_inside, ascii_only):
     said = json.dumps({word: 1}, ensure_ascii=ascii_inside) if is_inside else [f"- {word} -"]
