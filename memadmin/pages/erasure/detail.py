@@ -62,7 +62,6 @@ def erasure_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", status: int = 200) -> HttpResponse:
     """Render the page of a request; `refused` says why what was just asked for did not happen."""
     manifest = found.manifests.filter(number=found.manifest_number or 0).annotate(undoable=bulk_decisions.MADE_HERE).first()
-    places = _places(manifest)
     entries = list(AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(target_of(found)).newest_first()[:TIMELINE])
     export = card_of(found)
     bonds = bonds_of(found, _subjects(found))
@@ -79,12 +78,9 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "returned": _why_returned(entries) if state == Status.REVIEW else "",
         "refusals": refused_by(found),
         "notes": list(found.notes.order_by("-written_at", "-id")[:TIMELINE]) if request.user.may(Right.ERASURE_REVIEW) else [],
-        "manifest": manifest,
-        "searches": searches_of(found),
-        **places,
+        **_looked_for(found, manifest),
         "shows": shown_of(found, export.state if export else ""),
         "duplicate_of": _duplicate_of(request, found),
-        "missing": _missing(found, manifest, places["places"]),
         **guiding.told_of(request.user, found),
         "approval": _standing_approval(found),
         "entries": entries,
@@ -100,6 +96,12 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         **_offered(request, found, undoable=manifest is not None and manifest.undoable),
     }
     return render(request, "erasure/detail.html", context, status=status)
+
+
+def _looked_for(found: ErasureRequest, manifest: Manifest | None) -> dict[str, Any]:
+    """Return what the searches found, the present one place by place, and what it lacks to go on."""
+    places = _places(manifest)
+    return {"manifest": manifest, "searches": searches_of(found), **places, "missing": _missing(found, manifest, places["places"])}
 
 
 def _offered(request: PersonRequest, found: ErasureRequest, *, undoable: bool) -> dict[str, Any]:
