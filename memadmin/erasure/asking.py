@@ -59,8 +59,8 @@ def ask(manifest: Manifest, scope: RequestScope, location: Location, after: Any,
         act = Act.DELETE if location.name in BY_UID else location.act
         if item_class == ItemClass.MENTION:
             waits = act != Act.KEEP
-            things = _matched(manifest, location, found) if waits else found
-            manifests.add(manifest, location.name, things, item_class=item_class, act=act, reason=mentions.IDENTIFIER, waits=waits)
+            for why, things in _matched(manifest, location, found).items() if waits else [(mentions.IDENTIFIER, found)]:
+                manifests.add(manifest, location.name, things, item_class=item_class, act=act, reason=why, waits=waits)
         else:
             manifests.add(manifest, location.name, found, item_class=item_class, act=act)
     return page.after
@@ -77,16 +77,20 @@ def ask_for_rest(manifest: Manifest, scope: RequestScope, location: Location, af
     return page.after
 
 
-def _matched(manifest: Manifest, location: Location, found: Sequence[Found]) -> list[Found]:
-    """Note by what each row mentions the person, so that rows that share it are decided about together."""
+def _matched(manifest: Manifest, location: Location, found: Sequence[Found]) -> dict[str, list[Found]]:
+    """Note by what each row mentions the person, so that rows that share it are decided about together; return them by why."""
     searcher, model = mentions.searcher_of(manifest), model_of(location)
     said: dict[Any, Match | None] = {}
     for at in range(0, len(found), 500):
         keys = [thing.key for thing in found[at : at + 500]]
         rows = model._default_manager.filter(pk__in=keys).values("pk", *looked_through(location))
         said |= {row["pk"]: searcher.match(searched_in(location, row)) for row in rows}
-    matches = [(thing, said.get(thing.key)) for thing in found]
-    return [replace(thing, matched=match.ref, matched_at=match.at) if match else thing for thing, match in matches]
+    by_why: dict[str, list[Found]] = {}
+    for thing in found:
+        match = said.get(thing.key)
+        noted = replace(thing, matched=match.ref, matched_at=match.at) if match else thing
+        by_why.setdefault(match.why if match else mentions.IDENTIFIER, []).append(noted)
+    return by_why
 
 
 def _asked(manifest: Manifest, scope: RequestScope, location: Location, after: Any, most: int) -> Page | None:

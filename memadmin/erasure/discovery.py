@@ -22,7 +22,7 @@ from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import ErasureRequest, Kind, Manifest, Status
 from memadmin.erasure.moves import move
 from memadmin.erasure.refusals import audited
-from memadmin.erasure.scope import RequestScope, scope_of
+from memadmin.erasure.scope import RequestScope
 from memadmin.jobs import lease, queue
 from memadmin.jobs.registry import JobView, Step
 
@@ -103,7 +103,7 @@ def step(job: JobView, *, now: datetime) -> Step:
 
 def _go_on(manifest: Manifest, at: At) -> At:
     """Go through pages for a moment: most places hold next to nothing, and each saving costs more than asking them."""
-    scope, until = scope_of(manifest), time.monotonic() + MOMENT
+    scope, until = mentions.searching(manifest), time.monotonic() + MOMENT
     while True:
         at = PHASES[at.phase](manifest, scope, at)
         if at.phase == "finish" or time.monotonic() >= until:
@@ -154,7 +154,8 @@ def _reached(manifest: Manifest, scope: RequestScope, at: At) -> At:
     asked = asking.places()
     if at.place >= len(asked) or not manifest.scope_items.exists():
         return At("mixed")
-    reached = replace(scope, subjects=(), subject_uids=frozenset(), identifiers=())
+    copied = None if scope.subjects else scope.is_copied  # of whole users they were looked for with the rest
+    reached = replace(scope, subjects=(), subject_uids=frozenset(), identifiers=(), is_copied=copied)
     after = asking.ask(manifest, reached, asked[at.place], at.after, again=bool(scope.subjects))
     return At(at.phase, at.place + 1) if after is None else replace(at, after=after)
 

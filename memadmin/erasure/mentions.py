@@ -12,14 +12,14 @@ import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import islice
 from typing import Any
 
 from django.db.models import QuerySet
 
-from memadmin.erasure.models import Manifest, ScopeItem
+from memadmin.erasure.models import Kind, Manifest, ScopeItem
 from memadmin.erasure.scope import REACHED, RequestScope, scope_of
 from memadmin.store.models import HistoryEntry, LongTermMemory, Session, WorkingMemory
 
@@ -90,6 +90,14 @@ class Searcher:
     def _has(self, digest: int) -> bool:
         at = bisect_left(self.shingles, digest)
         return at < len(self.shingles) and self.shingles[at] == digest
+
+
+def searching(manifest: Manifest) -> RequestScope:
+    """Return whom or what a search is about, as places ask for it that may repeat what was said. An age says nothing about other people."""
+    scope = scope_of(manifest)
+    if manifest.request.kind == Kind.STORAGE_LIMIT:
+        return scope
+    return replace(scope, is_copied=lambda text: searcher_of(manifest).copied(text))
 
 
 def searcher_of(manifest: Manifest) -> Searcher:

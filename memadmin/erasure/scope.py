@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -32,6 +32,7 @@ class RequestScope:
     identifiers: tuple[str, ...]
     container_ids: tuple[int, ...] = field(default=())  # in which others may mention them
     erased_by: int | None = None  # a manifest that was executed: the names that it erased are the person's too
+    is_copied: Callable[[str], bool] | None = None  # only while a search is made: it needs what they said
 
     def uids(self) -> QuerySet[Any, Any]:
         """One union: databases join with it, however long it is, while several `IN` with an OR between them are gone through row by row."""
@@ -67,6 +68,9 @@ class RequestScope:
 
     def plainly_named_in(self, text: str) -> bool:
         return self._plain_pattern is not None and self._plain_pattern.search(text) is not None
+
+    def copied_in(self, text: str) -> bool:
+        return self.is_copied is not None and self.is_copied(text)
 
     def _named_in(self, text: str, pattern: re.Pattern[str] | None) -> bool:
         if pattern is not None and pattern.search(text):

@@ -50,11 +50,13 @@ def searched(
     about: About | None = None,
     at: str = "",
     records: bool = False,
+    copies: bool = False,
 ) -> Find:
     """Rows of a table without a subject: those whose columns name what the request is about. Goes through the whole table.
 
     `read` says how a column becomes text, where that is not `str` or JSON, and `said` what of it somebody wrote; `about` tells for rows by
     their keys which user or item each is about; `records`: the program itself has written them, and no plain word in them is anybody's id.
+    `copies`: what somebody wrote may repeat words of the person, which is found as doubtful. It costs no reading, only the comparing.
     """
     spoken = {**(read or {}), **said} if said else None
 
@@ -68,7 +70,8 @@ def searched(
             texts = _texts(columns, values, read or {})
             words = _texts(columns, values, spoken) if spoken else texts
             certain = scope.named_in_records("\n".join(texts)) or (key in theirs and any(words))
-            if certain or (not records and scope.plainly_named_in("\n".join(words))):
+            doubtful = not certain and not records and scope.plainly_named_in("\n".join(words))
+            if certain or doubtful or (copies and any(map(scope.copied_in, words))):
                 size = sum(map(len, texts))
                 found.append(Found(key, row_uid(name, key), size=size, at=dated if at else None, doubtful=not certain))
         return Page(found, page[-1][0] if page else None)

@@ -64,7 +64,7 @@ class Found:
     held: bool = False
     matched: str = ""  # of a mention: a digest of all by which it mentions the person
     matched_at: str = ""  # and where the plainest of that stands in what it says
-    doubtful: bool = False  # all that it has of them is an id that is a plain word or a number, in what somebody wrote
+    doubtful: bool = False  # all that it has of them, in what somebody wrote, is an id that is a plain word or a number, or words they said
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,9 @@ class Scope(Protocol):
 
     def plainly_named_in(self, text: str) -> bool:
         """Whether a text has an identifier that is a plain word or a number."""
+
+    def copied_in(self, text: str) -> bool:
+        """Whether a text has five words in a row that they said. Only a search knows; afterwards it is False of every text."""
 
 
 Find = Callable[[Scope, Any, int], Page]  # (scope, where the last page ended or None, how many at most)

@@ -304,6 +304,7 @@ register(
             read={"body": log_words.written},
             said={"body": log_words.written_by_people},
             about=log_words.about,
+            copies=True,
         ),
         plant=log_words.plant,
     ),

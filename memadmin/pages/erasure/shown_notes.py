@@ -49,10 +49,12 @@ def shown_notes(person: Person, items: Sequence[ManifestItem], *, words: Collect
 def _of_place(person: Person, name: str, items: Sequence[ManifestItem], words: Collection[str]) -> dict[int, ShownNote]:
     place, keys = locations.get(name), {item.pk: row_key_of(item) for item in items}
     rows = model_of(place)._default_manager.filter(pk__in=list(keys.values())).values("pk", *looked_through(place))
-    said = {row["pk"]: "\n".join(mentions.read(searched_in(place, row))) for row in rows}
+    values = {row["pk"]: searched_in(place, row) for row in rows}
+    said = {key: "\n".join(mentions.read(each)) for key, each in values.items()}
+    passages = {item.pk: mentions.passage(values[keys[item.pk]], item.matched_at) for item in items if keys[item.pk] in values}
     entries = _entries(person, list(keys.values())) if name == LOG else {}
     return {
-        pk: _note(person, around(said[key], words), entries.get(key))
+        pk: _note(person, around(said[key], [*words, passages[pk]] if passages[pk] else words), entries.get(key))
         for pk, key in keys.items()
         if key in said and (name != LOG or key in entries)
     }
