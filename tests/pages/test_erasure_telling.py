@@ -15,7 +15,7 @@ from memadmin.audit.models import AuditEntry
 from memadmin.erasure import telling
 from memadmin.erasure.certificates.contents import Executed
 from memadmin.erasure.certificates.issuing import issue
-from memadmin.erasure.models import Drill, ErasureRequest, Kind, Level, Profile
+from memadmin.erasure.models import Channel, Drill, ErasureRequest, Kind, Level, Profile
 from memadmin.erasure.verification import looking
 from memadmin.store.locations import Act
 from tests.erasure.on_pages import do
@@ -129,7 +129,7 @@ def test_of_a_drill_nobody_is_told(cora: Client, erased: ErasureRequest):
     drill = Drill.objects.create(requested_by="person/c", started_at=NOON)
     assert telling.is_to_be_told(erased)
 
-    ErasureRequest.objects.update(drill=drill)
+    ErasureRequest.objects.update(drill=drill, channel=Channel.DRILL)
 
     assert not telling.is_to_be_told(erased)
     assert not telling.to_be_told(ErasureRequest.objects.all()).exists()
