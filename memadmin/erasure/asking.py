@@ -13,14 +13,14 @@ from django.db import models, transaction
 
 from memadmin.erasure import manifests, mentions
 from memadmin.erasure.mentions import Match
-from memadmin.erasure.models import Kind, Manifest, ScopeItem
+from memadmin.erasure.models import Manifest, ScopeItem
 from memadmin.erasure.models.manifests import Answer
-from memadmin.erasure.scope import RequestScope, scope_of
+from memadmin.erasure.scope import RequestScope
 from memadmin.jobs.parts import do_part
 from memadmin.store import locations
-from memadmin.store.holding import with_stays
 from memadmin.store.locations import Act, Found, ItemClass, Location, Page, Unreachable
-from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Session, WorkingMemory
+from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Session, WorkingMemory
+from memadmin.store.staying import with_stays
 
 PAGE = 20_000  # rows of a place in one step
 MIXED_AT_ONCE = 500
@@ -233,10 +233,7 @@ def note_answers(manifest: Manifest) -> None:
 
 def count_pinned(manifest: Manifest) -> int:
     """Return how many pins go, for information: an erasure does not stop at a pin."""
-    scope = scope_of(manifest)
-    if Kind(manifest.request.kind).is_about_people:
-        return Pin.objects.filter(subject_id__in=scope.subjects).count()
-    return manifest.items.filter(location="store.pins").count()
+    return manifest.items.filter(location="store.pins", act=Act.DELETE).count()
 
 
 @cache

@@ -17,7 +17,8 @@ from memadmin.erasure.models.manifests import Answer
 from memadmin.erasure.moves import Refusal, WrongState, move
 from memadmin.erasure.refusals import audited
 from memadmin.store import locations
-from memadmin.store.locations import Act, ItemClass
+from memadmin.store.locations import Act, ItemClass, row_uid
+from memadmin.store.models import Pin
 
 WITHHOLD_CODES = {
     "art_17_3_a": "freedom of expression and information (17(3)(a))",
@@ -50,6 +51,8 @@ ALLOWED: dict[str, tuple[Act, ...]] = {
 }
 ALL_CODES = {**WITHHOLD_CODES, **KEEP_CODES, **UNLINK_CODES, **WITHHELD_FROM_ACCESS}
 CODES: dict[Act, dict[str, str]] = {Act.WITHHOLD: WITHHOLD_CODES, Act.KEEP: KEEP_CODES, Act.UNLINK: UNLINK_CODES}
+
+PINS, PINNABLE = "store.pins", ("store.long_term", "store.sessions")
 
 
 class NotDecidable(Refusal):
@@ -93,13 +96,23 @@ def decide(request: ErasureRequest, ids: Sequence[int], verdict: Verdict, *, act
     if items.filter(reason_code=manifests.HELD).exists():
         raise NotDecidable("Some of these are held. A hold is released where it was placed, not here.")
     values = {"act": verdict.act, "reason_code": verdict.code, "review_on": verdict.review_on}
-    changed = items.update(**values, bulk=None, planned="", decision=Decision.MADE, decided_by=actor)
+    values |= {"bulk": None, "planned": "", "decision": Decision.MADE, "decided_by": actor}
+    pins = _pins_on(manifest, items)
+    changed = items.update(**values)
+    pins.update(**values)
     if not changed:
         raise NotDecidable("None of these is in the manifest (any more).")
     manifests.recount(manifest)
     code = verdict.code or verdict.act.value
     log.append(Action.ERASURE_DECIDED, actor=actor, target=target_of(request), at=now, reason_code=code, counts={"items": changed})
     return changed
+
+
+def _pins_on(manifest: Manifest, items: QuerySet[ManifestItem]) -> QuerySet[ManifestItem]:
+    """Return the lines of the pins on these things: a pin goes, or stays, with what it keeps."""
+    pinned = items.filter(location__in=PINNABLE).values_list("row_uid", flat=True)
+    pins = Pin.objects.filter(target_uid__in=list(pinned)).values_list("pk", flat=True)
+    return manifest.items.filter(location=PINS, row_uid__in=[row_uid(PINS, pk) for pk in pins])
 
 
 @audited(Action.ERASURE_SUBMITTED)

@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from memadmin.erasure import manifests
 from memadmin.erasure.models import Manifest, ScopeItem
 from memadmin.erasure.scope import scope_of
-from memadmin.store import holding
+from memadmin.store import staying
 from memadmin.store.locations import Act
 from memadmin.store.models import Archived, Feedback, HistoryEntry, LongTermMemory, Session, WorkingMemory
 
@@ -59,7 +59,7 @@ def _reported(manifest: Manifest) -> QuerySet[Feedback]:
 
 def _holds_changed(manifest: Manifest, name: str, model: Any) -> bool:
     withheld = manifest.items.filter(location=name, act=Act.WITHHOLD, reason_code=manifests.HELD)
-    held_now = _meant(manifest, model).filter(holding.must_stay(model))
+    held_now = _meant(manifest, model).filter(staying.must_stay(model))
     appeared = held_now.exclude(uid__in=withheld.values("row_uid")).exists()
-    ended = model.objects.filter(~holding.must_stay(model), uid__in=withheld.values("row_uid")).exists()
+    ended = model.objects.filter(~staying.must_stay(model), uid__in=withheld.values("row_uid")).exists()
     return appeared or ended

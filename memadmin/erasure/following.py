@@ -20,9 +20,9 @@ from memadmin.erasure.intake import Opening, Thing, today
 from memadmin.erasure.manifests import HELD
 from memadmin.erasure.models import Channel, ErasureRequest, Ground, IdentityLevel, Kind, ManifestItem, Origin, Profile, RequestItem, Status
 from memadmin.jobs.registry import JobView, Step
-from memadmin.store.holding import with_stays
 from memadmin.store.locations import Act
 from memadmin.store.models import Archived, ItemType, Subject
+from memadmin.store.staying import with_stays
 
 FOLLOW_UP = "erasure.follow_up"
 ACTOR = f"job/{FOLLOW_UP}"

@@ -25,9 +25,9 @@ from memadmin.erasure.models import Channel, ErasureRequest, Ground, Kind, Manif
 from memadmin.erasure.querysets import ENDED
 from memadmin.jobs.registry import JobView, Step
 from memadmin.store import hard_limits
-from memadmin.store.holding import must_stay
 from memadmin.store.locations import Act
 from memadmin.store.models import Container, ItemType
+from memadmin.store.staying import must_stay
 
 GATHER = "erasure.gather"
 ACTOR = f"job/{GATHER}"

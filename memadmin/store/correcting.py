@@ -19,9 +19,9 @@ from django.db.models import F, QuerySet
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import admission, counters, editing, embeddings, removal, tokens
-from memadmin.store.holding import must_stay
 from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Provenance, Session, WorkingMemory
 from memadmin.store.said import texts_of
+from memadmin.store.staying import must_stay
 
 CORRECTED = "[corrected]"
 PENDING = {"rederivation": "pending"}  # in a row's metadata: who summarises finds it by that

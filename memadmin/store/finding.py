@@ -11,8 +11,9 @@ from django.db import connection, models
 from django.db.models import BinaryField, F, IntegerField, QuerySet, TextField, Value
 from django.db.models.functions import Cast, Coalesce, Length
 
-from memadmin.store.holding import with_stays
+from memadmin.store import counters
 from memadmin.store.locations import Find, Found, Page, Scope, row_uid
+from memadmin.store.staying import HANGING, may_bind, must_stay, with_stays
 
 SEARCHED_AT_ONCE = 1_000
 Reader = Callable[[Any], str]
@@ -87,14 +88,24 @@ def _theirs(scope: Scope, about: About | None, page: Sequence[Any]) -> set[Any]:
 
 
 def raw_delete(model: type[models.Model]) -> Callable[[Sequence[Any]], int]:
-    """Return what deletes rows of a table by their keys. Never for memories: these go through `removal`."""
+    """Return what deletes rows of a table by their keys. Never for memories: these go through `removal`. What hangs on held ones stays."""
 
     def delete(keys: Sequence[Any]) -> int:
-        rows: QuerySet[Any] = QuerySet(model)
-        gone: int = rows.filter(pk__in=[tuple(key) if isinstance(key, list) else key for key in keys])._raw_delete(connection.alias)
+        everything: QuerySet[Any] = QuerySet(model)
+        rows = everything.filter(pk__in=[tuple(key) if isinstance(key, list) else key for key in keys])
+        if model in HANGING and may_bind(_locked(rows)):
+            rows = rows.exclude(must_stay(model))
+        gone: int = rows._raw_delete(connection.alias)
         return gone
 
     return delete
+
+
+def _locked(rows: QuerySet[Any]) -> list[int]:
+    """Return whose rows they are, locked: no hold is placed meanwhile."""
+    users = sorted(set(rows.values_list("subject_id", flat=True)))
+    counters.lock(users)
+    return users
 
 
 def _key(after: Any) -> Any:

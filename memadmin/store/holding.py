@@ -11,38 +11,28 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any
 
-from django.db import connection, models, transaction
-from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
+from django.db import connection, transaction
+from django.db.models import Q, QuerySet
 
 from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.store import counters, ledger_lines
 from memadmin.store.held_copies import copy_holds
 from memadmin.store.models import (
-    Archived,
     Authority,
     Container,
-    HistoryEntry,
     Hold,
     HoldKind,
     HoldScope,
     LongTermMemory,
     Session,
     Subject,
-    WorkingMemory,
 )
+from memadmin.store.staying import NAMED_BY
 from memadmin.store.text import says_something
 
 FORGOTTEN = "As the ledger says; the words were lost when an older database was put back."
 Holdable = Container | Subject | Session | LongTermMemory
-# By table: the column with the name of what a hold on something else than the user or container may be on.
-NAMED_BY: dict[type[models.Model], str] = {
-    Session: "uid",
-    WorkingMemory: "session__uid",
-    LongTermMemory: "uid",
-    HistoryEntry: "memory_uid",
-    Archived: "uid",
-}
 
 
 class NoReason(Exception):
@@ -179,24 +169,6 @@ def standing_on(item: Session | LongTermMemory | Subject) -> list[Hold]:
     subject_uid = item.uid if isinstance(item, Subject) else item.subject.uid
     bound = Q(target_uid__in={item.uid, subject_uid}) | Q(scope=HoldScope.CONTAINER, container_id=item.container_id)
     return list(Hold.objects.filter(bound, released_at__isnull=True).order_by("placed_at", "id"))
-
-
-def must_stay(model: type[models.Model]) -> Q:
-    """Return the condition that a hold (not a restriction) binds a row: what an erasure withholds."""
-    # By the user's key and not by their uid: a row whose user has gone from the database has to be found, and a join would leave it out.
-    named = Q(target_uid=OuterRef(NAMED_BY[model])) | Q(scope=HoldScope.SUBJECT, subject_id=OuterRef("subject_id"))
-    everybody = Q(scope=HoldScope.CONTAINER, container_id=OuterRef("container_id"))
-    binding = Hold.objects.filter(named | everybody, kind=HoldKind.HOLD, released_at__isnull=True)
-    return Q(held=True) & Q(Exists(binding))  # the copy first: few rows are held, and only of these it has to be asked why
-
-
-def with_stays(rows: QuerySet[Any]) -> QuerySet[Any]:
-    """Add `stays` to rows of any table: whether an erasure withholds them. A standing hold itself is why something else stays."""
-    if rows.model is Hold:
-        return rows.annotate(stays=Case(When(released_at=None, kind=HoldKind.HOLD, then=True), default=False))
-    if rows.model not in NAMED_BY:
-        return rows.annotate(stays=Value(False))
-    return rows.annotate(stays=Case(When(must_stay(rows.model), then=True), default=False))
 
 
 @transaction.atomic

@@ -29,6 +29,7 @@ from memadmin.store.models import (
     WorkingMemory,
 )
 from memadmin.store.removal_by_list import remover_of, remover_of_links
+from memadmin.store.staying import with_stays
 
 OURS = "a random name of ours, which nothing outside knows"
 WORD = "one of our own fixed words or numbers"
@@ -53,8 +54,9 @@ def links_of(scope: Scope, after: Any, limit: int) -> Page:
     part, key = after or (0, 0)
     own = Provenance.objects.filter(subject_id__in=scope.subjects)
     others = linked(Provenance, scope, ["derived_uid", "source_uid"]).exclude(subject_id__in=scope.subjects)
-    page = list((own, others)[part].filter(pk__gt=key).order_by("pk").values_list("pk", "subject_id")[:limit])
-    found = [Found(key, row_uid("store.provenance", key), subject) for key, subject in page]
+    rows = with_stays((own, others)[part].filter(pk__gt=key)).order_by("pk")
+    page = list(rows.values_list("pk", "subject_id", "stays")[:limit])
+    found = [Found(key, row_uid("store.provenance", key), subject, held=stays) for key, subject, stays in page]
     if len(page) == limit:
         return Page(found, (part, found[-1].key))
     return Page(found, (1, 0) if part == 0 else None)

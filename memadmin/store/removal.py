@@ -18,9 +18,9 @@ from django.db.models import QuerySet
 from memadmin.store import counters
 from memadmin.store.archive import ArchiveNote, content_at_sql, copies, packed_sql
 from memadmin.store.bulk import id_list, insert_rows
-from memadmin.store.holding import must_stay
 from memadmin.store.lost import LOST
 from memadmin.store.models import Archived, Container, HistoryEntry, ItemType, LongTermMemory, Pin, Session, Subject, WorkingMemory
+from memadmin.store.staying import must_stay
 
 __all__ = [
     "ArchiveNote",

@@ -21,6 +21,7 @@ from django.db import connection, models, transaction
 from memadmin.store import counters
 from memadmin.store.bulk import id_list, uid_list
 from memadmin.store.models import HistoryEntry, ItemType, LongTermMemory, Pin, Session, WorkingMemory
+from memadmin.store.staying import may_bind
 
 GAPS = 4  # rows of others for each of a list, up to which a table is gone through; to find one row by its key costs as much as some
 
@@ -91,9 +92,15 @@ def remover_of(item_type: ItemType) -> RemoveListed:
 
 
 def remover_of_links(model: type[models.Model]) -> RemoveListed:
-    """Return what removes listed rows that hang on memories and that nothing counts, such as links between them."""
+    """Return what removes listed rows that hang on memories and that nothing counts, such as links between them.
+
+    Where a hold may bind one of them all are spared here, to be asked for one by one.
+    """
 
     def remove(listed: Listed) -> int:
+        counters.lock(listed.users)
+        if may_bind(listed.users):
+            return 0
         named = f"id BETWEEN %s AND %s AND id IN (SELECT key FROM ({listed.sql}) AS l)"
         with connection.cursor() as cursor:
             cursor.execute(f"DELETE FROM {model._meta.db_table} WHERE {named}", [listed.low, listed.high, *listed.params])

@@ -4,7 +4,7 @@ import pytest
 from django.db import connection
 
 from memadmin.audit.models import AuditEntry
-from memadmin.store import archive, deleting, editing, holding, removal
+from memadmin.store import archive, deleting, editing, holding, removal, staying
 from memadmin.store.archive import ArchiveNote
 from memadmin.store.attribution import give_session
 from memadmin.store.check import check
@@ -271,6 +271,6 @@ def test_an_erasure_withholds_what_a_hold_binds_and_not_what_is_only_restricted(
     hold(ann)
     restrict(bob)
 
-    staying = [model.objects.filter(holding.must_stay(model)) for model in (Session, LongTermMemory, WorkingMemory, HistoryEntry)]
+    kept = [model.objects.filter(staying.must_stay(model)) for model in (Session, LongTermMemory, WorkingMemory, HistoryEntry)]
 
-    assert [sorted({row.subject.user_id for row in rows}) for rows in staying] == [["ann"]] * 4
+    assert [sorted({row.subject.user_id for row in rows}) for rows in kept] == [["ann"]] * 4

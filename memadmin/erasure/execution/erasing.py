@@ -17,9 +17,21 @@ from memadmin.erasure.execution.redacting import redact
 from memadmin.erasure.manifests import HELD
 from memadmin.erasure.models import ErasureRequest, ManifestItem, PlaceOutcome
 from memadmin.store import locations, removal
-from memadmin.store.holding import with_stays
 from memadmin.store.locations import Act, Location
-from memadmin.store.models import Archived, HistoryEntry, Hold, ItemType, LongTermMemory, Session, WorkingMemory
+from memadmin.store.models import (
+    Archived,
+    Feedback,
+    HistoryEntry,
+    Hold,
+    ItemType,
+    LongTermMemory,
+    Pin,
+    Provenance,
+    RecallEvent,
+    Session,
+    WorkingMemory,
+)
+from memadmin.store.staying import with_stays
 
 OF_PLACE: dict[str, tuple[ItemType, Any]] = {
     "store.sessions": (ItemType.SESSION, Session),
@@ -27,7 +39,14 @@ OF_PLACE: dict[str, tuple[ItemType, Any]] = {
     "store.long_term": (ItemType.LONG_TERM, LongTermMemory),
     "store.history": (ItemType.HISTORY, HistoryEntry),
 }
-MAY_SPARE: dict[str, Any] = {"store.archive": Archived, "store.holds": Hold}  # the other places whose `delete` keeps what must stay
+MAY_SPARE: dict[str, Any] = {  # the other places whose `delete` keeps what must stay
+    "store.archive": Archived,
+    "store.holds": Hold,
+    "store.pins": Pin,
+    "store.recalls": RecallEvent,
+    "store.feedback": Feedback,
+    "store.provenance": Provenance,
+}
 REASON = "erasure"
 BY_USERS = "store.subjects"  # see `users`
 

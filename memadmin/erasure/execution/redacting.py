@@ -21,9 +21,9 @@ from memadmin.erasure.models import ErasureRequest, ManifestItem
 from memadmin.erasure.scope import identifier_pattern, scope_of
 from memadmin.store.counters import Moves, lock
 from memadmin.store.embeddings import missing
-from memadmin.store.holding import with_stays
 from memadmin.store.locations import Act, Location
 from memadmin.store.models import HistoryEntry, LongTermMemory, Session, WorkingMemory
+from memadmin.store.staying import with_stays
 from memadmin.store.tokens import METHOD, estimate
 
 IN_PLACE = "[erased]"
