@@ -40,13 +40,12 @@ class Sorted:
 
 def sort_out(container: Container, opened: Opened, items: Sequence[Arrival], *, now: datetime) -> Sorted:
     """Judge each item by its user, then by its texts. Raises Suppressed with all the items that are refused."""
-    if not opened.verdicts and not opened.texts:
+    if not opened.verdicts and not opened.at_origin and not opened.texts:
         return Sorted(items=list(items))
-    by_text = _text_verdicts(container, items, now=now) if opened.texts else {}
+    by_text = _text_verdicts(container, opened.origin, items, now=now) if opened.texts else {}
     found, refused = Sorted(), []
     for place, item in enumerate(items):
-        of_user = opened.verdicts.get(item.user_id) if item.user_id is not None else None
-        verdict = of_user if of_user and of_user.mode is Mode.QUARANTINE else by_text.get(place)
+        verdict = _of_user(opened, item.user_id, by_text.get(place))
         if verdict is None or isinstance(item, IncomingUser):
             found.items.append(item)
         elif verdict.mode in SHUT:
@@ -101,6 +100,19 @@ def texts_in(item: Arrival) -> Iterator[str]:
             yield from texts_in(said)
 
 
+def _of_user(opened: Opened, user_id: str | None, of_text: Verdict | None) -> Verdict | None:
+    """Return what counts: that the user is set aside here, or the stricter of what is said of the user at the origin and of the text.
+
+    Of a user who is only flagged here their own row says so.
+    """
+    here = opened.verdicts.get(user_id) if user_id is not None else None
+    if here and here.mode is Mode.QUARANTINE:
+        return here
+    there = opened.at_origin.get(user_id) if user_id is not None else None
+    met = [verdict for verdict in (there, of_text) if verdict]
+    return suppression.strictest(met) if met else None
+
+
 def _set(found: Sorted, container: Container, opened: Opened, item: Any, verdict: Verdict) -> None:
     """Put an item aside, or give it its name and a mark."""
     inner = item.item if isinstance(item, IncomingArchived) else item
@@ -115,9 +127,9 @@ def _set(found: Sorted, container: Container, opened: Opened, item: Any, verdict
         found.marked.append(arrived)
 
 
-def _text_verdicts(container: Container, items: Sequence[Arrival], *, now: datetime) -> dict[int, Verdict]:
+def _text_verdicts(container: Container, origin: Container | None, items: Sequence[Arrival], *, now: datetime) -> dict[int, Verdict]:
     """Return the strictest verdict on the texts of each item that says something erased, by its place."""
     said = {place: set(texts_in(item)) for place, item in enumerate(items)}
-    verdicts = suppression.text_verdicts(container, set().union(*said.values()), now=now)
+    verdicts = suppression.text_verdicts(container, set().union(*said.values()), now=now, origin=origin)
     found = {place: [verdicts[text] for text in texts if text in verdicts] for place, texts in said.items()}
     return {place: suppression.strictest(met) for place, met in found.items() if met}

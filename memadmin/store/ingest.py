@@ -82,16 +82,19 @@ def create_container(
 
 
 @transaction.atomic
-def write(container: Container, items: Sequence[Arrival], *, actor: str, now: datetime, owner: str | None = None) -> Written:
+def write(
+    container: Container, items: Sequence[Arrival], *, actor: str, now: datetime, owner: str | None = None, origin: Container | None = None
+) -> Written:
     """Store a batch of items; all of it, or nothing if the database refuses one.
 
     An item that is there already stays one item: equal content is counted as unchanged, other content
     replaces it and raises the revision. A working memory brings its session with it if that is missing.
-    What was erased before is refused, set aside or marked, as its suppression says. With an `owner` only that writer's items may change.
+    What was erased before, here or at the `origin` that the items are copies from, is refused, set aside or marked, as its
+    suppression says. With an `owner` only that writer's items may change.
     Raises UidTaken, OfAnother, Suppressed, Restricted.
     """
     batch = _Batch(container, actor=actor, now=now, owner=owner)
-    batch.open_subjects(item.user_id for item in items)
+    batch.open_subjects((item.user_id for item in items), origin=origin)
     found = admission.sort_out(container, batch.opened, items, now=now)
     batch.write(found.items)
     admission.keep(container, found, actor=actor, now=now)
@@ -128,9 +131,9 @@ class _Batch:
         self.moves = counters.Moves()
         self.written = Written()
 
-    def open_subjects(self, user_ids: Iterable[str | None]) -> None:
+    def open_subjects(self, user_ids: Iterable[str | None], *, origin: Container | None = None) -> None:
         """Find or make the subjects, and lock them: from here on nobody else adds an item for them."""
-        self.opened = open_users(self.container, user_ids, now=self.now)
+        self.opened = open_users(self.container, user_ids, now=self.now, origin=origin)
         self.subjects = self.opened.keys
 
     def write(self, items: Sequence[Arrival]) -> Written:

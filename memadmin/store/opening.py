@@ -5,7 +5,7 @@ Whoever is not suppressed costs no look-up: a user's row says so, and a user wit
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -38,24 +38,34 @@ class Opened:
 
     keys: dict[str | None, int] = field(default_factory=dict)
     verdicts: dict[str, Verdict] = field(default_factory=dict)
+    origin: Container | None = None  # the container that the batch is a copy from, where it is not this one
+    at_origin: dict[str, Verdict] = field(default_factory=dict)  # of those who were erased there
     with_holds: set[int] = field(default_factory=set)
     texts: bool = False  # whether a text is suppressed here at all
 
 
-def open_users(container: Container, user_ids: Iterable[str | None], *, now: datetime) -> Opened:
-    """Find or make the subjects, and lock them: from here on nobody else adds an item for them. Raises Suppressed, KeysUnusable."""
+def open_users(container: Container, user_ids: Iterable[str | None], *, now: datetime, origin: Container | None = None) -> Opened:
+    """Find or make the subjects, and lock them: from here on nobody else adds an item for them.
+
+    What is a copy from another container, its `origin`, is not taken here either where it was erased there.
+    Raises Suppressed, KeysUnusable.
+    """
     wanted = set(user_ids)
-    found = _find(container, wanted)
+    at_origin = suppression.verdicts(origin, wanted, now=now) if origin else {}
+    _refuse(container, at_origin)
+    opened = Opened(origin=origin, at_origin=at_origin)
+    places = [container, origin] if origin else [container]
+    found = _find(places, wanted)
     missing = wanted - found.keys()
     if missing:
         making_locks.announce(name for name in missing if name is not None)
     verdicts = suppression.verdicts(container, missing, now=now) if missing else {}
     _refuse(container, verdicts)
     if missing:
-        _make(container, missing, verdicts)
-        found = _find(container, wanted)
-    texts = any(row.texts for row in found.values())
-    opened = Opened(keys={name: row.key for name, row in found.items()}, verdicts=verdicts, texts=texts)
+        _make(container, missing, {**_aside(at_origin), **verdicts})
+        found = _find(places, wanted)
+    opened.keys, opened.verdicts = {name: row.key for name, row in found.items()}, verdicts
+    opened.texts = any(row.texts for row in found.values())
     locked = _locked(found)
     opened.with_holds = {key for key, (_, has_holds) in locked.items() if has_holds}
     _judge_known(container, opened, locked, now=now)
@@ -63,7 +73,7 @@ def open_users(container: Container, user_ids: Iterable[str | None], *, now: dat
 
 
 class _Known(NamedTuple):
-    """What the row of a user says, and whether a text is suppressed in the container: asked along with it, once."""
+    """What the row of a user says, and whether a text is suppressed in the places asked: asked along with it, once."""
 
     key: int
     suppressed: str
@@ -71,8 +81,9 @@ class _Known(NamedTuple):
     texts: bool
 
 
-def _find(container: Container, user_ids: set[str | None]) -> dict[str | None, _Known]:
-    subjects = Subject.objects.of_container(container).annotate(texts=Exists(suppression.texts_here(container)))
+def _find(places: Sequence[Container], user_ids: set[str | None]) -> dict[str | None, _Known]:
+    """Find users in the first of the places; texts are suppressed in any of them."""
+    subjects = Subject.objects.of_container(places[0]).annotate(texts=Exists(suppression.texts_here(*places)))
     columns = ("user_id", "id", "suppressed", "has_holds", "texts")
     rows = list(subjects.filter(user_id__in=[name for name in user_ids if name is not None]).values_list(*columns))
     if None in user_ids:
@@ -100,10 +111,16 @@ def _judge_known(container: Container, opened: Opened, locked: Mapping[int, tupl
     verdicts = suppression.verdicts(container, marked, now=now)
     _refuse(container, verdicts)
     opened.verdicts |= verdicts
+    counting = {**_aside(opened.at_origin), **verdicts}
     for name, mode in marked.items():
-        truth = verdicts[name].mode.value if name in verdicts else ""
+        truth = counting[name].mode.value if name in counting else ""
         if truth != mode:
             Subject.objects.filter(pk=opened.keys[name]).update(suppressed=truth)
+
+
+def _aside(at_origin: Mapping[str, Verdict]) -> dict[str, Verdict]:
+    """Return those of whom something is set aside: a row that is made for that alone says so, and goes when it is dropped."""
+    return {name: verdict for name, verdict in at_origin.items() if verdict.mode is Mode.QUARANTINE}
 
 
 def _refuse(container: Container, verdicts: Mapping[str, Verdict]) -> None:

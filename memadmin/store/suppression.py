@@ -181,18 +181,22 @@ def verdicts(container: Container, user_ids: Iterable[str | None], *, now: datet
     return _look_up(SuppressedKind.SUBJECT, container, {name: name for name in user_ids if name is not None}, now=now)
 
 
-def text_verdicts(container: Container, texts: Iterable[str], *, now: datetime) -> dict[str, Verdict]:
-    """Return what is to happen to each text that is suppressed here. Raises KeysUnusable."""
-    return _look_up(SuppressedKind.TEXT, container, {text: normal(text) for text in texts}, now=now)
+def text_verdicts(container: Container, texts: Iterable[str], *, now: datetime, origin: Container | None = None) -> dict[str, Verdict]:
+    """Return what is to happen to each text that is suppressed here, or where it comes from. Raises KeysUnusable."""
+    found = _look_up(SuppressedKind.TEXT, container, {text: normal(text) for text in texts}, now=now)
+    if origin is not None:
+        for text, verdict in text_verdicts(origin, texts, now=now).items():
+            found[text] = strictest([verdict, found.get(text, verdict)])
+    return found
 
 
 def strictest(met: Iterable[Verdict]) -> Verdict:
     return min(met, key=lambda verdict: STRICTEST_FIRST.index(verdict.mode))
 
 
-def texts_here(container: Container) -> QuerySet[Suppression]:
-    """The texts that are suppressed in a container, its own and everywhere's."""
-    return Suppression.objects.filter(_here(container), kind=SuppressedKind.TEXT).exclude(mode=Mode.LIFTED)
+def texts_here(*containers: Container) -> QuerySet[Suppression]:
+    """The texts that are suppressed in containers, their own and everywhere's."""
+    return Suppression.objects.filter(_here(*containers), kind=SuppressedKind.TEXT).exclude(mode=Mode.LIFTED)
 
 
 @transaction.atomic
@@ -268,8 +272,8 @@ def _verdict(suppression: Suppression, *, now: datetime) -> Verdict:
     return Verdict(mode, suppression.uid)
 
 
-def _here(container: Container) -> Q:
-    return Q(container=container) | Q(container__isnull=True)
+def _here(*containers: Container) -> Q:
+    return Q(container__in=containers) | Q(container__isnull=True)
 
 
 def _mode_of(found: Mapping[str, Verdict]) -> str:

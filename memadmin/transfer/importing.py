@@ -20,7 +20,7 @@ from memadmin.store.opening import Suppressed
 from memadmin.transfer.columns import check
 from memadmin.transfer.decoding import Decoded, decode
 from memadmin.transfer.frames import Frame
-from memadmin.transfer.outcomes import Arrival, FoundContainer, FoundPolicy, Outcome, Said
+from memadmin.transfer.outcomes import Arrival, CopiedFrom, FoundContainer, FoundPolicy, Outcome, Said
 from memadmin.transfer.problems import Noted, Refused
 from memadmin.transfer.report import Report, add_up
 from memadmin.transfer.sessions import SessionBook
@@ -122,6 +122,9 @@ class Importer:
             self.report.refuse(frame, outcome)
         elif isinstance(outcome, Noted):
             self.report.note(frame, outcome)
+        elif isinstance(outcome, CopiedFrom):
+            self._flush()
+            self.target.copied_from(outcome)
         elif isinstance(outcome, FoundContainer):
             self._flush()
             self.target.open(outcome)
@@ -161,7 +164,7 @@ class Importer:
 
     def _write(self, items: list[ingest.Arrival]) -> None:
         container = self.target.container
-        written = ingest.write(container, items, actor=self.target.actor, now=self.target.now)
+        written = ingest.write(container, items, actor=self.target.actor, now=self.target.now, origin=self.target.origin)
         self.report.add(written)
         add_up(self.written[container.pk], written)
 

@@ -15,8 +15,8 @@ from memadmin.transfer.decoding import decode
 from memadmin.transfer.frames import Frame
 from memadmin.transfer.loose import read_memory, read_session, read_tree
 from memadmin.transfer.messages import counted_name, read_row
-from memadmin.transfer.opensearch_documents import read_document, unwrap
-from memadmin.transfer.outcomes import Outcome, Said
+from memadmin.transfer.opensearch_documents import Document, read_document, unwrap
+from memadmin.transfer.outcomes import CopiedFrom, Outcome, Said
 from memadmin.transfer.problems import Noted, Refused, UnusableFile
 from memadmin.transfer.scratch import Scratch
 from memadmin.transfer.sources import Source
@@ -33,6 +33,7 @@ class JsonlReader:
         self.target = target
         self.scratch = scratch
         self.renamed_from: UUID | None = None  # the file's container, where ours has another uid
+        self.copied_from: str | None = None  # the container that the last OpenSearch document named
         self.is_export = False
         self.ended = False
 
@@ -50,6 +51,7 @@ class JsonlReader:
         if len(containers) > 1:
             raise UnusableFile("The file holds several containers, each under its own name. Leave --container out.")
         uid = own.read_uid(containers[0], "uid") if containers and isinstance(containers[0], dict) else None
+        self.target.copied_from(CopiedFrom(uid=uid))
         if uid and not self._keeps(uid):
             self.renamed_from = uid
             self._name_anew(source, uid)
@@ -128,7 +130,7 @@ class JsonlReader:
 
     def _loose(self, record: Record) -> Iterator[Outcome]:
         if "user_id" not in record and record.keys() & {"_source", "memory_container_id", "namespace"}:
-            yield from read_document(unwrap(record), container_uid=self.target.container.uid, now=self.target.now)
+            yield from self._document(unwrap(record))
         elif "messages" in record:
             yield from read_session(record, scratch=self.scratch)
         elif "memory" in record or "text" in record:
@@ -139,6 +141,13 @@ class JsonlReader:
             yield from self._row(record)
         else:
             raise Refused("unknown_shape", UNKNOWN)
+
+    def _document(self, document: Document) -> Iterator[Outcome]:
+        owner = identifier(document.source, "memory_container_id")
+        if owner is not None and owner != self.copied_from:
+            self.copied_from = owner
+            yield CopiedFrom(external_id=owner)
+        yield from read_document(document, container_uid=self.target.container.uid, now=self.target.now)
 
     def _row(self, record: Record) -> Iterator[Said]:
         yield read_row(record, scratch=self.scratch)

@@ -21,6 +21,14 @@ class Said:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CopiedFrom:
+    """The container that the records after it were copied from, by the id that its store gave it."""
+
+    uid: UUID | None = None
+    external_id: str | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class FoundContainer:
     """A container that the file describes. `details` are fields of its row."""
 
@@ -40,4 +48,4 @@ class FoundPolicy:
 
 
 Arrival = ingest.Arrival | Said
-Outcome = Arrival | FoundContainer | FoundPolicy | Refused | Noted
+Outcome = Arrival | CopiedFrom | FoundContainer | FoundPolicy | Refused | Noted

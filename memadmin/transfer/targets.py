@@ -7,13 +7,15 @@ from typing import Any
 from uuid import UUID
 
 from django.db import transaction
+from django.db.models import Q
 
 from memadmin.store import ingest, policies
 from memadmin.store.identity import MAX_ID_LENGTH
 from memadmin.store.models import Container, PolicyVersion
 from memadmin.store.text import clean
-from memadmin.transfer.outcomes import FoundContainer, FoundPolicy
+from memadmin.transfer.outcomes import CopiedFrom, FoundContainer, FoundPolicy
 from memadmin.transfer.problems import Refused, UnusableFile
+from memadmin.transfer.values import uid_in
 from retention.policy import InvalidPolicy, digest, parse_policy
 
 
@@ -37,6 +39,7 @@ class Target:
         self.now = now
         self.used: dict[int, Container] = {}
         self.drafts: list[PolicyVersion] = []  # what policies of the file became
+        self.source: Container | None = None  # the container of ours that the records were copied from
         self._current: Container | None = None
 
     @property
@@ -48,6 +51,15 @@ class Target:
         assert self._current is not None
         return self._current
 
+    @property
+    def origin(self) -> Container | None:
+        """The container of ours that the records were copied from, where it is another than the one that they go to."""
+        return None if self.source == self.container else self.source
+
+    def copied_from(self, source: CopiedFrom) -> None:
+        """Note whose copy the records are that follow: what was erased there is not taken here either."""
+        self.source = _known(source)
+
     def use(self, container: Container) -> Container:
         self._current = container
         self.used[container.pk] = container
@@ -55,6 +67,7 @@ class Target:
 
     def open(self, found: FoundContainer) -> Container:
         """Go on with the container that the file describes, under the name that was asked for if there is one."""
+        self.copied_from(CopiedFrom(uid=found.uid, external_id=found.external_id))
         if self.name is not None:
             return self.use(find_by_name(self.name) or self._create(found))
         if container := self.same(found):
@@ -89,6 +102,15 @@ class Target:
             made = policies.save_draft(self.container, policy, actor=self.actor, now=self.now, note=found.note)
         self.drafts.append(made)
         return made
+
+
+def _known(source: CopiedFrom) -> Container | None:
+    """Return the container of ours that is meant, one that was deleted too. Our API names containers by either of their ids."""
+    if source.uid is not None:
+        return Container.objects.filter(uid=source.uid).first()
+    if source.external_id is None:
+        return None
+    return Container.objects.filter(Q(external_id=source.external_id) | Q(uid=uid_in(source.external_id))).first()
 
 
 def is_free(**condition: UUID | str) -> bool:

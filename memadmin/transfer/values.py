@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from typing import Any
+from uuid import UUID
 
 from memadmin.transfer.problems import Refused
 from memadmin.transfer.times import ReadTime, read_time
@@ -22,6 +23,13 @@ def identifier(record: Record, *names: str) -> str | None:
         if value is not None:
             raise Refused("not_an_id", "an id is text or a whole number", field=name)
     return None
+
+
+def uid_in(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None
 
 
 def time(record: Record, *names: str) -> ReadTime | None:

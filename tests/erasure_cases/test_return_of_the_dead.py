@@ -13,14 +13,14 @@ from memadmin.lifecycle.inference.answers import Decision, Event
 from memadmin.lifecycle.inference.extraction import Found
 from memadmin.lifecycle.inference.strategies import strategies_for
 from memadmin.recall.search import Question, recall
-from memadmin.store import suppression
-from memadmin.store.models import HistoryEntry, HoldKind, LongTermMemory, Mode, Returned, Session, WorkingMemory
+from memadmin.store import dropping, quarantine, suppression
+from memadmin.store.models import Container, HistoryEntry, HoldKind, LongTermMemory, Mode, Returned, Session, Subject, WorkingMemory
 from memadmin.store.suppression import Terms
 from tests.api.v1.calls import caller_of, problem, said
 from tests.factories import ACTOR, NOON, a_memory, a_message, days, make_container, make_memory, make_session, store, subject_of
 from tests.holds import hold, restrict
 from tests.tokens import api_of, reason_of
-from tests.transfer.running import export_memories, import_memories
+from tests.transfer.running import export_memories, import_memories, write_lines
 
 pytestmark = pytest.mark.django_db
 REQUEST = "erasure/7f0c"
@@ -42,8 +42,8 @@ def erase(*user_ids, container=None, mode=Mode.BLOCK):
     suppression.suppress_users(user_ids, container=container, terms=Terms(mode=mode), request_ref=REQUEST, actor=ACTOR, now=NOON)
 
 
-def erase_text(text, mode=Mode.BLOCK):
-    suppression.suppress_texts([text], container=None, terms=Terms(mode=mode), request_ref=REQUEST, actor=ACTOR, now=NOON)
+def erase_text(text, *, container=None, mode=Mode.BLOCK):
+    suppression.suppress_texts([text], container=container, terms=Terms(mode=mode), request_ref=REQUEST, actor=ACTOR, now=NOON)
 
 
 def test_6_the_compatible_api_answers_409_to_writers_of_an_erased_user(container):
@@ -98,6 +98,78 @@ def test_77_an_old_export_brings_everybody_back_but_the_erased(container, tmp_pa
     assert list(LongTermMemory.objects.filter(container=other).values_list("subject__user_id", "text")) == [("bob", "bob's")]
     assert not Session.objects.filter(container=other).exists()
     assert not WorkingMemory.objects.filter(container=other).exists()
+
+
+@pytest.mark.parametrize("mode", [Mode.FENCE, Mode.BLOCK, Mode.QUARANTINE, Mode.FLAG])
+def test_77_an_old_export_does_not_bring_the_erased_back_into_another_container(container, tmp_path, mode):
+    store(container, a_memory("ann's"), a_memory("bob's", user_id="bob"), a_message("hello"))
+    export_memories(tmp_path / "old.jsonl", "--container", "pharmacy")
+    erase("ann", container=container, mode=mode)
+
+    done = import_memories("jsonl", tmp_path / "old.jsonl", container="clinic")
+
+    copied = {"sessions": 1, "working": 1, "long_term": 1, "history": 0, "archived": 0}
+    nothing = dict.fromkeys(copied, 0)
+    answered = {Mode.QUARANTINE: ({}, copied), Mode.FLAG: ({}, nothing)}
+    assert (done.refused, done.answer["set_aside"]) == answered.get(mode, ({"suppressed": 4}, nothing))
+    there = ["ann", "bob"] if mode is Mode.FLAG else ["bob"]
+    assert sorted(LongTermMemory.objects.filter(container__name="clinic").values_list("subject__user_id", flat=True)) == there
+    marked = Returned.objects.filter(container__name="clinic", outcome="flagged").values_list("item_type", flat=True)
+    assert sorted(marked) == (["long-term", "sessions", "working"] if mode is Mode.FLAG else [])
+
+
+def test_77_who_is_somebody_else_in_the_other_container_is_left_alone_there(container, tmp_path):
+    store(container, a_memory("ann's"))
+    export_memories(tmp_path / "old.jsonl", "--container", "pharmacy")
+    erase("ann", container=container, mode=Mode.QUARANTINE)
+    clinic = make_container("clinic")
+    store(clinic, a_memory("another ann's"))
+
+    import_memories("jsonl", tmp_path / "old.jsonl", container="clinic")
+    store(clinic, a_memory("another ann's later"))
+
+    assert set(LongTermMemory.objects.values_list("text", flat=True)) == {"ann's", "another ann's", "another ann's later"}
+    assert subject_of(clinic, "ann").suppressed == ""
+
+
+def test_77_what_a_copy_set_aside_goes_with_the_name_when_it_is_dropped(container, tmp_path):
+    store(container, a_memory("ann's"))
+    export_memories(tmp_path / "old.jsonl", "--container", "pharmacy")
+    erase("ann", container=container, mode=Mode.QUARANTINE)
+    import_memories("jsonl", tmp_path / "old.jsonl", container="clinic")
+    import_memories("jsonl", tmp_path / "old.jsonl", container="clinic")  # the second time the row is there
+
+    dropping.drop(list(quarantine.waiting()), actor=ACTOR, now=NOON)
+
+    assert not Subject.objects.filter(user_id="ann", container__name="clinic").exists()
+
+
+@pytest.mark.parametrize("name", [str, lambda uid: f"elsewhere-{uid}"], ids=["our uid", "the id that its source gave it"])
+@pytest.mark.parametrize("format_", ["opensearch", "jsonl"])
+def test_77_documents_of_the_erased_are_refused_in_another_container_too(tmp_path, format_, name):
+    origin = make_container("pharmacy", external_id=None)
+    Container.objects.filter(pk=origin.pk).update(external_id=None if name is str else name(origin.uid))
+    erase("ann", container=origin)
+    erase_text("Takes ibuprofen", container=origin)
+    document = {"memory_container_id": name(origin.uid), "memory": "ann's", "namespace": {"user_id": "ann"}}
+    of_others = [{**document, "memory": text, "namespace": {"user_id": "bob"}} for text in ("takes IBUPROFEN.", "bob's")]
+    path = write_lines(tmp_path / "dump.jsonl", document, *of_others)
+
+    done = import_memories(format_, path, container="clinic")
+
+    assert done.refused == {"suppressed": 2}
+    assert list(LongTermMemory.objects.values_list("text", flat=True)) == ["bob's"]
+
+
+def test_77_a_file_without_its_header_is_known_by_the_container_that_it_describes(container, tmp_path):
+    store(container, a_memory("ann's"))
+    header, *records = export_memories(tmp_path / "old.jsonl", "--container", "pharmacy")
+    erase("ann", container=container)
+    without = {"header": records, "description": [header, *(each for each in records if each["type"] != "container")]}
+
+    for left_out, rest in without.items():
+        done = import_memories("jsonl", write_lines(tmp_path / "cut.jsonl", *rest), container=f"without {left_out}")
+        assert done.refused == {"suppressed": 2}, left_out
 
 
 def test_what_is_set_aside_is_accepted_and_seen_by_no_agent(container):
