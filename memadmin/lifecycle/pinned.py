@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from django.db import connection
-from django.db.models import BigIntegerField, BooleanField, CharField, Count, F, Q, QuerySet, Sum, Value
+from django.db.models import BigIntegerField, BooleanField, CharField, Count, Exists, F, OuterRef, Q, QuerySet, Sum, Value
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast, Coalesce
 
@@ -18,7 +18,7 @@ from memadmin.lifecycle.items import SOURCES
 from memadmin.lifecycle.models import ItemKind
 from memadmin.lifecycle.second_person import Bounds, is_active
 from memadmin.lifecycle.selection import expired_sql
-from memadmin.store import policies
+from memadmin.store import hard_limits, policies
 from memadmin.store.models import Container, ItemType, LongTermMemory, Pin, PolicyStatus, PolicyVersion, Session, Subject
 from memadmin.store.querysets import PinQuerySet
 from memadmin.store.scoring import micros_sql
@@ -34,6 +34,7 @@ class PinState(StrEnum):
     """What a list of pins can be narrowed to."""
 
     PAST_LIMIT = "past-limit"
+    PAST_HARD_LIMIT = "past-hard-limit"
     UNREASONED = "unreasoned"
     DUE = "due"
     SOON = "soon"
@@ -85,6 +86,8 @@ def _in_state(pins: PinQuerySet, state: PinState | None, in_force: Policies, *, 
     today = now.date()
     if state is PinState.PAST_LIMIT:
         return past_limit(pins, in_force, now=now)
+    if state is PinState.PAST_HARD_LIMIT:
+        return past_hard_limit(pins, now=now)
     if state is PinState.UNREASONED:
         return pins.unreasoned()
     if state is PinState.DUE:
@@ -105,6 +108,17 @@ def past_limit(pins: PinQuerySet, in_force: Policies, *, now: datetime) -> PinQu
     asked = " ".join(f"WHEN '{item_type}' THEN ({_of_pinned(item_type, limits)})" for item_type, limits in past.items())
     condition = f"COALESCE(CASE store_pin.target_type {asked} END, FALSE)"
     return pins.filter(RawSQL(condition, [], output_field=BooleanField()))
+
+
+def past_hard_limit(pins: PinQuerySet, *, now: datetime) -> PinQuerySet:
+    """Return the pins of what is past its container's hard limit, which a pin does not save it from."""
+    past = Q()
+    for container in Container.objects.filter(hard_limit_days__isnull=False):
+        for item_type, rows in hard_limits.past_limit(container, now=now):
+            if item_type in KINDS:
+                pinned = rows.filter(pinned=True, subject=OuterRef("subject"), uid=OuterRef("target_uid"))
+                past |= Q(Exists(pinned), container=container, target_type=item_type)
+    return pins.filter(past) if past else pins.none()
 
 
 def _of_pinned(item_type: str, what: str) -> str:
@@ -157,6 +171,7 @@ class PinTotals:
     soon: int
     no_review: int
     past_limit: int
+    past_hard_limit: int
 
     def of_state(self, state: PinState | None) -> int:
         """Return how many of the pins are in a state, None for all of them."""
@@ -177,7 +192,8 @@ def totals_of(pins: PinQuerySet, in_force: Policies, *, now: datetime) -> PinTot
         no_review=Count("id", filter=Q(review_on__isnull=True)),
     )
     tokens, past = _weight_and_past(pins, in_force, now=now) if sums["pins"] else (0, 0)
-    return PinTotals(**sums, tokens=tokens, past_limit=past, unreasoned=pins.unreasoned().count())
+    past_hard = past_hard_limit(pins, now=now).count() if sums["pins"] else 0
+    return PinTotals(**sums, tokens=tokens, past_limit=past, past_hard_limit=past_hard, unreasoned=pins.unreasoned().count())
 
 
 def _weight_and_past(pins: PinQuerySet, in_force: Policies, *, now: datetime) -> tuple[int, int]:

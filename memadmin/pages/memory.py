@@ -22,7 +22,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.forms import PinForm
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, toast, wants_part
 from memadmin.pages.memories import listed, table_rows
-from memadmin.pages.outlook import although_past, limits_passed, outlook_of
+from memadmin.pages.outlook import although_past, limits_passed, outlook_of, pinned_in_vain
 from memadmin.pages.standing import standing_of
 from memadmin.store import pinning
 from memadmin.store.models import ItemType, LongTermMemory, Pin, Provenance
@@ -60,8 +60,9 @@ def memory_pin(request: PersonRequest, uid: UUID) -> HttpResponse:
         pinning.pin(memory, **form.cleaned_data, actor=actor_of(request.user), now=now)
     except (pinning.AlreadyPinned, pinning.Gone) as error:
         return _refused(request, memory, error, now=now)
-    past = limits_passed(memory, standing_of(request.user, memory.subject.uid), now=now)
-    words = f"Pinned. No run evicts this memory until it is unpinned{although_past(past)}."
+    standing = standing_of(request.user, memory.subject.uid)
+    words = f"Pinned. No run evicts this memory until it is unpinned{although_past(limits_passed(memory, standing, now=now))}."
+    words += pinned_in_vain(memory, standing.container, now=now)
     return _done(request, memory, words, undo="pages:memory-unpin", now=now)
 
 

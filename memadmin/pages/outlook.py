@@ -9,7 +9,8 @@ from memadmin.lifecycle import explain
 from memadmin.pages import wording
 from memadmin.pages.standing import Standing
 from memadmin.pages.times import span
-from memadmin.store.models import LongTermMemory, Session
+from memadmin.store import hard_limits
+from memadmin.store.models import Container, LongTermMemory, Session
 from retention.rules import MemoryType
 from retention.scoring import AccessBasis, Score, score
 from retention.victims import Reason
@@ -117,6 +118,19 @@ def limits_passed(item: LongTermMemory | Session, standing: Standing, *, now: da
 def although_past(passed: list[str]) -> str:
     """Return what ends a sentence on a pin: that it is all that keeps the item."""
     return f", although it is past its {passed[0]}" if passed else ""
+
+
+def is_past_hard_limit(item: LongTermMemory | Session, container: Container, *, now: datetime) -> bool:
+    """Tell whether an item is put before people to be erased for its age, whatever keeps it from runs."""
+    at = hard_limits.passes_at(item, container.hard_limit_days, now=now)
+    return at is not None and at < now
+
+
+def pinned_in_vain(item: LongTermMemory | Session, container: Container, *, now: datetime) -> str:
+    """Return what to add to the words that something is pinned now, where the hard limit takes it all the same."""
+    if not is_past_hard_limit(item, container, now=now):
+        return ""
+    return f" It is past the hard limit of {container.hard_limit_days:,} days, which a pin does not save it from."
 
 
 def limit_dates(item: LongTermMemory | Session, standing: Standing) -> dict[str, datetime]:

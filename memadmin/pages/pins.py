@@ -24,6 +24,7 @@ from memadmin.pages.decorators import may
 from memadmin.pages.forms import SearchField
 from memadmin.pages.htmx import PersonRequest, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
+from memadmin.pages.outlook import is_past_hard_limit
 from memadmin.pages.victims import BEGINNING
 from memadmin.store.models import Container, ItemType, LongTermMemory, Pin, Session, Subject
 from memadmin.store.querysets import PinQuerySet
@@ -31,6 +32,7 @@ from memadmin.store.querysets import PinQuerySet
 STATES = {
     "": "All pins",
     PinState.PAST_LIMIT: "Past a limit",
+    PinState.PAST_HARD_LIMIT: "Past a hard limit",
     PinState.UNREASONED: "Without a real reason",
     PinState.DUE: "Review due",
     PinState.SOON: "Review within 30 days",
@@ -116,7 +118,7 @@ def pin_list(request: PersonRequest) -> HttpResponse:
         "register": register,
         "rows": rows_of(pins, register.policies, now=now, may_read=may_read),
         "paging": paging(request, page, total=register.total, noun="pins"),
-        "states": _states(register.totals),
+        "states": _states(register),
         "types": TYPES,
         "sorts": SORTS,
         "actors": actors,
@@ -128,8 +130,10 @@ def pin_list(request: PersonRequest) -> HttpResponse:
     return render_page(request, "pins/list.html", "pins/_table.html", context)
 
 
-def _states(totals: PinTotals) -> list[tuple[str, str, int]]:
-    return [(str(state), label, totals.of_state(PinState(state) if state else None)) for state, label in STATES.items()]
+def _states(register: Register) -> list[tuple[str, str, int]]:
+    """Return the chips with their numbers. Most containers have no hard limit: its chip is there where something is past one."""
+    counted = [(str(state), label, register.totals.of_state(PinState(state) if state else None)) for state, label in STATES.items()]
+    return [chip for chip in counted if chip[0] != PinState.PAST_HARD_LIMIT or chip[2] or chip[0] == register.filter.state]
 
 
 def _actors(pins: PinQuerySet) -> list[str]:
@@ -153,6 +157,7 @@ def rows_of(pins: Sequence[Pin], in_force: Policies, *, now: datetime, may_read:
                 "is_session": pin.target_type == ItemType.SESSION,
                 "text": texts.get(item) if item else None,
                 "past": limits_past(item, policy, as_of=now) if item and policy else [],
+                "hard_limit": pin.container.hard_limit_days if item and is_past_hard_limit(item, pin.container, now=now) else None,
                 "costs": _costs(pin, pin.subject, weights.get(pin.subject_id, 0), policy),
                 "unreasoned": pin.pk in unreasoned,
                 "review": pinned.review_day(pin, today=now.date()),

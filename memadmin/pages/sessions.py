@@ -28,7 +28,7 @@ from memadmin.pages.forms import PinForm, SearchField
 from memadmin.pages.htmx import PersonRequest, notice, problem, render_page, toast, wants_part
 from memadmin.pages.lists import by_time, in_order, paging, slice_of
 from memadmin.pages.messages import messages_of, shortened
-from memadmin.pages.outlook import although_past, limit_dates, limits_passed
+from memadmin.pages.outlook import although_past, limit_dates, limits_passed, pinned_in_vain
 from memadmin.pages.standing import Standing, standing_of
 from memadmin.store import pinning
 from memadmin.store.models import LongTermMemory, Pin, Provenance, Session, Subject, WorkingMemory
@@ -126,8 +126,9 @@ def session_pin(request: PersonRequest, uid: UUID) -> HttpResponse:
         pinning.pin(session, **form.cleaned_data, actor=actor_of(request.user), now=now)
     except (pinning.AlreadyPinned, pinning.Gone) as error:
         return _refused(request, session, error)
-    past = limits_passed(session, standing_of(request.user, session.subject.uid), now=now)
-    said = f"Pinned. No run evicts this session and its messages{although_past(past)}."
+    standing = standing_of(request.user, session.subject.uid)
+    said = f"Pinned. No run evicts this session and its messages{although_past(limits_passed(session, standing, now=now))}."
+    said += pinned_in_vain(session, standing.container, now=now)
     return _done(request, session, said, undo="pages:session-unpin")
 
 

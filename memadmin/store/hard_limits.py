@@ -64,6 +64,16 @@ def past_limit(container: Container, *, now: datetime) -> Iterator[tuple[ItemTyp
     yield ItemType.HISTORY, changes.exclude(memory_uid__in=memories.values("uid"))
 
 
+def passes_at(item: Session | LongTermMemory, days: int | None, *, now: datetime) -> datetime | None:
+    """Return the moment from which an item is past a limit of so many days, by the same dates as `past_limit`; None: never."""
+    said = item.last_updated_at or item.created_at
+    since = said if said is not None and said <= now else item.stored_at
+    try:
+        return None if days is None else since + timedelta(days=days)
+    except OverflowError:  # past the year 9999
+        return None
+
+
 def archived_past_limit(container: Container, *, now: datetime) -> QuerySet[Archived]:
     """Return the copies in the archive of what is older than the limit, however short a time they lie there.
 
@@ -83,6 +93,6 @@ def _older(model: Any, container: Container, cutoff: datetime, *, now: datetime)
     stored = Q(stored_at__lt=cutoff)
     if model is HistoryEntry:
         return model.objects.filter(Q(created_at__lt=cutoff) | (Q(created_at=None) | Q(created_at__gt=now)) & stored, container=container)
-    made = Q(created_at__lt=cutoff) | Q(created_at=None) & stored
+    made = Q(created_at__lt=cutoff) | (Q(created_at=None) | Q(created_at__gt=now)) & stored
     unknown = Q(last_updated_at=None) & made | Q(last_updated_at__gt=now) & stored
     return model.objects.filter(Q(last_updated_at__lt=cutoff) | unknown, container=container)

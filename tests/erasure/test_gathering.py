@@ -1,5 +1,7 @@
 """What is past a container's hard limit: gathered into one request, pins included, and never evicted for it."""
 
+import itertools
+
 import pytest
 
 from memadmin.access.actors import actor_of
@@ -17,7 +19,20 @@ from memadmin.store.hard_limits import InvalidLimit, set_limit
 from memadmin.store.locations import Act
 from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Session, Suppression, WorkingMemory
 from tests.erasure.workflow import approved, discovered, officer
-from tests.factories import ACTOR, NOON, a_change, a_memory, a_message, a_pin, a_session, days, make_container, make_memory, store
+from tests.factories import (
+    ACTOR,
+    NOON,
+    a_change,
+    a_memory,
+    a_message,
+    a_pin,
+    a_session,
+    days,
+    make_container,
+    make_memory,
+    make_session,
+    store,
+)
 from tests.holds import hold
 
 pytestmark = pytest.mark.django_db
@@ -96,10 +111,40 @@ def test_everything_past_the_limit_is_gathered_pinned_or_not_and_the_rest_is_lef
 def test_exactly_as_old_as_the_limit_is_kept_and_a_missing_or_absurd_date_counts_from_storing(container):
     exact, later = make_memory(container, "exact", days_old=100), make_memory(container, "from tomorrow", days_old=-9_000)
     undated = make_memory(container, "no date", created_at=None)
-    LongTermMemory.objects.filter(pk__in=[undated.pk, later.pk]).update(stored_at=NOON - days(101))
+    unchanged = make_memory(container, "made tomorrow, never changed", days_old=-9_000)
+    LongTermMemory.objects.filter(pk=unchanged.pk).update(last_updated_at=None)
+    LongTermMemory.objects.filter(pk__in=[undated.pk, later.pk, unchanged.pk]).update(stored_at=NOON - days(101))
     LongTermMemory.objects.filter(pk=exact.pk).update(stored_at=NOON - days(50))
 
-    assert listed(gather()) == {undated.uid, later.uid}
+    assert listed(gather()) == {undated.uid, later.uid, unchanged.uid}
+
+
+DATES = [None, NOON - days(101), NOON - days(100), NOON - days(99), NOON + days(9_000)]
+
+
+def test_what_a_page_says_of_one_item_is_what_is_gathered(container):
+    rows = []
+    for made, changed, stored in itertools.product(DATES, DATES, DATES[1:4]):
+        for row in (make_memory(container, f"{made} {changed} {stored}"), make_session(container, f"{made} {changed} {stored}")):
+            type(row).objects.filter(pk=row.pk).update(created_at=made, last_updated_at=changed, stored_at=stored)
+            row.refresh_from_db()
+            rows.append(row)
+
+    gathered = listed(gather())
+
+    for row in rows:
+        said = hard_limits.passes_at(row, container.hard_limit_days, now=NOON) < NOON
+        assert said == (row.uid in gathered), (row.created_at, row.last_updated_at, row.stored_at)
+    assert 0 < len(gathered) < len(rows)
+
+
+def test_without_a_limit_and_past_the_calendar_nothing_passes():
+    memory = make_memory(make_container())
+
+    assert hard_limits.passes_at(memory, None, now=NOON) is None
+    LongTermMemory.objects.update(created_at=NOON.replace(year=9998), last_updated_at=None)
+    memory.refresh_from_db()
+    assert hard_limits.passes_at(memory, 36_500, now=NOON.replace(year=9999)) is None
 
 
 def test_what_was_changed_a_short_while_ago_is_young(container):

@@ -11,7 +11,7 @@ from memadmin.store import archive
 from memadmin.store.archive import ArchiveNote
 from memadmin.store.models import Archived, ItemType, LongTermMemory
 from tests.erasure.on_pages import do, look, taken_in
-from tests.factories import a_change, a_memory, a_session, make_container, store, subject_of
+from tests.factories import a_change, a_memory, a_pin, a_session, make_container, store, subject_of
 from tests.people import a_browser_of
 
 pytestmark = pytest.mark.django_db
@@ -124,3 +124,37 @@ def test_a_request_that_erases_nothing_does_not_speak_of_deleting(cora: Client, 
     assert "answered, not approved" not in shown
     assert ({value for value, _ in items.context["acts"]} or None) == offered
     assert ('name="act"' in page) is bool(offered)
+
+
+def test_pins_are_told_with_what_they_keep_who_pinned_and_why_to_the_reviewer_and_the_approver(cora: Client):
+    store(make_container(), a_memory("x", pin=a_pin("asked by <b>ann</b>")), now=timezone.now())
+    request = taken_in(cora)
+    look(cora, request)
+    memory = LongTermMemory.objects.get()
+    register = reverse("pages:erasure-items", args=[request.uid]) + "?place=store.pins"
+
+    asked = cora.get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
+    seen, closed = cora.get(register).content.decode(), a_browser_of(Role.ADMINISTRATOR, login="adam").get(register).content.decode()
+    do(cora, "submit", request)
+    approver = a_browser_of(Role.COMPLIANCE, login="carl").get(reverse("pages:erasure-approval", args=[request.uid])).content.decode()
+
+    assert f'<a href="{register}">1 pinned</a>' in asked
+    assert "asked by &lt;b&gt;ann" in seen
+    assert "asked by" not in closed
+    for page in (seen, closed):
+        assert reverse("pages:memory-detail", args=[memory.uid]) in page
+        assert f"Keeps long-term memory {str(memory.uid)[:8]}; pinned by" in page
+    assert "1 of these is pinned: somebody wanted it kept." in approver
+    assert register in approver
+
+
+def test_an_approver_of_what_nobody_has_pinned_is_told_nothing_of_pins(cora: Client):
+    store(make_container(), a_memory(), now=timezone.now())
+    request = taken_in(cora)
+    look(cora, request)
+    do(cora, "submit", request)
+
+    assert (
+        "pinned"
+        not in a_browser_of(Role.COMPLIANCE, login="carl").get(reverse("pages:erasure-approval", args=[request.uid])).content.decode()
+    )

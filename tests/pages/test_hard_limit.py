@@ -11,7 +11,7 @@ from memadmin.access.roles import Role
 from memadmin.erasure import gathering
 from memadmin.store.intake import IncomingArchived, IncomingMemory
 from memadmin.store.models import Archived, Container
-from tests.factories import a_memory, a_pin, make_container, store
+from tests.factories import a_memory, a_pin, make_container, make_memory, make_session, store
 from tests.people import HTMX, a_browser_of, support
 
 pytestmark = pytest.mark.django_db
@@ -60,6 +60,32 @@ def test_it_shows_what_is_past_the_limit_the_pinned_ones_and_the_request(cora: C
     assert f"Request {request.number}" in page
     assert page.count("pinned</span>") == pinned.count("pinned</span>") == 1
     assert "Gathered tonight" in page
+
+
+@pytest.mark.parametrize("name", ["memory", "session"])
+def test_the_page_of_an_item_says_when_it_passes_the_limit_and_that_a_pin_does_not_save_it(cora: Client, name: str):
+    container = make_container(hard_limit_days=30)
+    now = timezone.now()
+    item = make_memory(container) if name == "memory" else make_session(container)
+    address_of_item, pin = reverse(f"pages:{name}-detail", args=[item.uid]), reverse(f"pages:{name}-pin", args=[item.uid])
+    type(item).objects.update(created_at=now - timedelta(days=10), last_updated_at=None)
+
+    sam = support()
+    young, closed = cora.get(address_of_item).content.decode(), sam.get(address_of_item).content.decode()
+    type(item).objects.update(created_at=now - timedelta(days=31))
+    pinned = sam.post(pin, {"reason": "a complaint"}, follow=True).content.decode()
+    type(item).objects.update(held=True)
+    held = cora.get(address_of_item).content.decode()
+    Container.objects.update(hard_limit_days=None)
+    unlimited = cora.get(address_of_item).content.decode()
+
+    day = now + timedelta(days=20)
+    assert f"On {day:%-d %b %Y} it passes the <a" in young
+    assert f"On {day:%-d %b %Y} it passes the hard limit of its container, 30 days." in closed
+    assert f"since {now - timedelta(days=1):%-d %b %Y}. What is past it is put before people to be erased, pinned or not." in pinned
+    assert "It is past the hard limit of 30 days, which a pin does not save it from." in pinned
+    assert "pinned or not; a hold keeps it." in held
+    assert "hard limit" not in unlimited
 
 
 def test_who_lacks_the_right_sees_or_sets_nothing():

@@ -10,6 +10,7 @@ from django.urls import reverse
 from memadmin.access.roles import Role
 from memadmin.audit.models import AuditEntry
 from memadmin.store import pinning
+from memadmin.store.hard_limits import set_limit
 from memadmin.store.models import LongTermMemory, Pin, Session
 from tests.factories import ACTOR, NOON, a_memory, a_pin, make_container, make_session, store, subject_of
 from tests.people import HTMX, a_browser_of, auditor, editor, support
@@ -86,6 +87,21 @@ def test_each_narrowing_counts_exactly_what_it_shows(container):
     for state, number in (("past-limit", 1), ("unreasoned", 1), ("due", 1), ("no-review", 3)):
         assert len(ticks(client, state=state)) == number
     assert "No pin is left by these filters" in page(client, state="soon")
+
+
+def test_what_is_past_a_hard_limit_is_counted_and_shown_since_no_pin_saves_it(container):
+    set_limit(container, 100, actor=ACTOR, now=NOON)
+    old = make_session(container, "old", days_old=101)
+    pinning.pin(old, reason="a complaint", actor=ACTOR, now=NOON)
+    other = make_container("other", hard_limit_days=2)
+    store(other, a_memory("older", days_old=3, pin=a_pin()), a_memory("not pinned", days_old=3), a_memory("new", days_old=1, pin=a_pin()))
+    client = support()
+
+    assert chips(page(client))["Past a hard limit"] == "3"
+    narrowed = page(client, state="past-hard-limit")
+    assert len(ticks(client, state="past-hard-limit")) == 3
+    assert narrowed.count("Past the hard limit of 100 days: put before people to be erased") == 2
+    assert narrowed.count("Past the hard limit of 2 days: put before people to be erased") == 1
 
 
 def test_filters_and_orders_can_be_combined_and_nonsense_in_the_address_is_left_out(container):

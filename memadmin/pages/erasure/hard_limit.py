@@ -21,6 +21,7 @@ from memadmin.erasure.gathering import GATHER, PastLimit
 from memadmin.erasure.models import Status
 from memadmin.jobs import schedules
 from memadmin.pages.decorators import may
+from memadmin.pages.erasure.shown_items import ADDRESSES
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store.hard_limits import LONGEST, set_limit
@@ -35,7 +36,6 @@ LABELS = {
 
 
 ARCHIVE = "archive"
-ADDRESSES = {ItemType.SESSION: "pages:session-detail", ItemType.LONG_TERM: "pages:memory-detail"}
 
 
 class LimitForm(forms.Form):

@@ -24,6 +24,7 @@ from memadmin.erasure.visibility import get_request
 from memadmin.pages.decorators import may
 from memadmin.pages.erasure.shown_items import ARCHIVE, ShownItem, shown_items
 from memadmin.pages.erasure.shown_notes import ShownNote, shown_notes
+from memadmin.pages.erasure.shown_pins import shown_pins
 from memadmin.pages.htmx import PersonRequest, notice, render_page
 from memadmin.pages.lists import in_order, paging, slice_of
 from memadmin.store import locations
@@ -143,14 +144,14 @@ def _is_in_review(found: ErasureRequest, manifest: Manifest | None) -> bool:
 def _with_what_they_say(
     request: PersonRequest, found: ErasureRequest, items: Sequence[ManifestItem]
 ) -> Iterator[tuple[ManifestItem, ShownItem | ShownNote | None]]:
-    """Yield each line with the item that it is, or what people here wrote; None for other places and what has gone."""
+    """Yield each line with the item that it is, the pin, or what people here wrote; None for other places and what has gone."""
     named = {item.pk: (TYPES[item.location], item.row_uid) for item in items if item.location in TYPES}
     ids = found.subjects.filter(ticked=True, user_id__isnull=False).values_list("user_id", flat=True)
     words = [str(each) for each in ids]
     shown = shown_items(request.user, named.values(), words=words) if named else {}
-    notes = shown_notes(request.user, items, words=words)
+    others = shown_notes(request.user, items, words=words) | shown_pins(request.user, items)
     for item in items:
-        yield item, shown.get(named[item.pk]) if item.pk in named else notes.get(item.pk)
+        yield item, shown.get(named[item.pk]) if item.pk in named else others.get(item.pk)
 
 
 def _acts(found: ErasureRequest) -> list[tuple[str, str]]:

@@ -33,6 +33,7 @@ NOUNS: dict[str, str] = {
     ItemType.HISTORY: "change of a memory",
     ARCHIVE: "archived copy",
 }
+ADDRESSES = {ItemType.SESSION: "pages:session-detail", ItemType.LONG_TERM: "pages:memory-detail"}  # of those with a page of their own
 NAMEABLE = (ItemType.SESSION, ItemType.WORKING, ItemType.LONG_TERM)  # what a request for single items may name
 Named = tuple[str, UUID]
 
@@ -46,6 +47,7 @@ class ShownItem:
     subject: Subject
     address: str
     said: str
+    of: str = ""  # what else is to be known of it
 
 
 def shown_items(person: Person, named: Iterable[Named], *, words: Collection[str] = ()) -> dict[Named, ShownItem]:
@@ -100,8 +102,6 @@ def _address(row: Any) -> str:
     if isinstance(row, HistoryEntry | Archived):
         tab = "pages:user-history" if isinstance(row, HistoryEntry) else "pages:user-archive"
         return reverse(tab, args=[row.subject.uid])
-    if isinstance(row, LongTermMemory):
-        return reverse("pages:memory-detail", args=[row.uid])
-    if isinstance(row, Session):
-        return reverse("pages:session-detail", args=[row.uid])
+    if isinstance(row, LongTermMemory | Session):
+        return reverse(ADDRESSES[ItemType.SESSION if isinstance(row, Session) else ItemType.LONG_TERM], args=[row.uid])
     return f"{reverse('pages:session-detail', args=[row.session.uid])}?entry={row.uid}#entry-{row.uid}" if row.session else ""

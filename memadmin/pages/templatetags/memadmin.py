@@ -23,8 +23,8 @@ from memadmin.lifecycle.warnings import NOUNS
 from memadmin.pages import container_names, times, wording
 from memadmin.pages import text as texts
 from memadmin.pages.words import word_named
-from memadmin.store import holding
-from memadmin.store.models import HoldScope, LongTermMemory, Session, Subject
+from memadmin.store import hard_limits, holding
+from memadmin.store.models import Container, HoldScope, LongTermMemory, Session, Subject
 from retention.backtest import Loss
 
 register = template.Library()
@@ -162,6 +162,14 @@ def bindings(context: Any, item: Subject | Session | LongTermMemory) -> dict[str
         "may_read": may(person, Right.MEMORY_READ_TEXT),
         "erased": wording.suppressed_in_words(subject.suppressed) if subject else "",
     }
+
+
+@register.inclusion_tag("components/_hard_limit.html", takes_context=True)
+def hard_limit(context: Any, item: Session | LongTermMemory, container: Container) -> dict[str, Any]:
+    """When an item passes its container's hard limit, or that it has: a pin does not save it from that."""
+    now = timezone.now()
+    at = hard_limits.passes_at(item, container.hard_limit_days, now=now)
+    return {"user": context["user"], "item": item, "container": container, "at": at, "is_past": at is not None and at < now}
 
 
 @register.simple_tag
