@@ -286,7 +286,8 @@ def _teller(request: ErasureRequest, err: TextIO) -> Callable[[], None]:
         at = progress_of(request)
         failed = f"; the last attempt failed: {CAUSES.get(at.error_code, at.error_code)}" if at.error_code else ""
         here = f", now {at.place}" if at.place else ""
-        _show(err, f"Step {at.step} of {at.steps}, {at.in_plain}: {at.done:,} of {at.total:,}{here}{failed}")
+        waits = f"; it waits until that ends: {at.waiting}" if at.waiting else ""
+        _show(err, f"Step {at.step} of {at.steps}, {at.in_plain}: {at.done:,} of {at.total:,}{here}{failed}{waits}")
 
     return tell
 

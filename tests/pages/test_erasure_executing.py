@@ -12,7 +12,7 @@ from django.utils import timezone
 
 from memadmin.access.roles import Role
 from memadmin.erasure.certificates.receipts import is_about
-from memadmin.erasure.execution import steps
+from memadmin.erasure.execution import readers, steps
 from memadmin.erasure.models import ErasureRequest, Finding, FindingKind, Outcome, Status, Verification
 from memadmin.jobs import runner
 from memadmin.jobs.models import Job
@@ -76,6 +76,21 @@ def test_22_progress_says_the_step_the_place_and_how_much_and_asks_again(cora: C
         assert 'hx-trigger="every 2s"' in shown
     assert "<html" not in part
     assert "the secret word" not in page
+
+
+def test_it_says_for_whom_the_database_keeps_what_was_erased(cora: Client, running: ErasureRequest, monkeypatch: pytest.MonkeyPatch):
+    since = timezone.now().replace(2026, 3, 1, 4, 0)
+    monkeypatch.setattr(readers, "readers", lambda before: [readers.Reader(4711, "<b>dump</b>", since), readers.Reader(None, "", None)])
+    job = Job.objects.filter(kind=steps.EXECUTE)
+
+    job.update(cursor={"phase": "look", "horizon": None})
+    before = page_of(cora, running)
+    job.update(cursor={"phase": "forget", "horizon": "1234"})
+    waiting = page_of(cora, running)
+
+    assert "has been reading" not in before
+    assert "Process 4711 (&lt;b&gt;dump&lt;/b&gt;) has been reading since 2026-03-01 04:00 UTC, and 1 more." in waiting
+    assert "the erasure waits, and goes on by itself" in waiting
 
 
 def test_when_it_has_stopped_or_ended_the_part_sends_to_the_whole_page(cora: Client, running: ErasureRequest):

@@ -42,15 +42,24 @@ class PapersLeft(Exception):
 
 
 def close(request: ErasureRequest, manifest: Manifest, *, actor: str, now: datetime) -> None:
-    """End a verified erasure. May be repeated after a kill at any place. Raises PapersLeft, LedgerUnusable, KeysUnusable, NotForgotten."""
+    """Certify a verified erasure, and take the person out of its papers. May be repeated after a kill at any place.
+
+    Raises PapersLeft, LedgerUnusable, KeysUnusable.
+    """
     certificate = _certified(request, manifest, actor=actor, now=now)
     facts = {"certificate": certificate.digest, "attempt": request.attempt}
     ledger.write("completed", request=str(request.uid), at=now, facts=facts)
-    physical.forget(table.name for table in tables() if table.name.startswith(OWN_TABLES))
+
+
+def complete(request: ErasureRequest, *, deleted_before: str, actor: str, now: datetime) -> None:
+    """End a certified erasure, once the database has forgotten its papers too; see `physical.forget`. Raises HeldOpen, NotForgotten."""
+    physical.forget((table.name for table in tables() if table.name.startswith(OWN_TABLES)), deleted_before=deleted_before)
+    certificate = Certificate.objects.filter(request=request).latest("pk")
+    level, done_at = certificate.level, certificate.issued_at  # however long somebody kept the database from forgetting the papers
     with transaction.atomic():
-        move(request, Status.COMPLETED, now=now, completed_at=now, purged_at=now, outcome_code=certificate.level)
+        move(request, Status.COMPLETED, now=now, completed_at=done_at, purged_at=done_at, outcome_code=level)
         freezing.lift(request, actor=actor, now=now)
-        log.append(Action.ERASURE_COMPLETED, actor=actor, target=target_of(request), at=now, reason_code=certificate.level)
+        log.append(Action.ERASURE_COMPLETED, actor=actor, target=target_of(request), at=now, reason_code=level)
     checkpoints.write(actor=actor, now=now)
 
 

@@ -7,11 +7,10 @@ from typing import Any
 
 from django.db import connection, transaction
 
+from memadmin.erasure.execution import readers
+from memadmin.erasure.execution.readers import HeldOpen, NotForgotten
+
 LIVE, INDEXES, PAGES = "L1", "L2", "L3"
-
-
-class NotForgotten(Exception):
-    """The database could not be made to forget: another connection holds on to what was."""
 
 
 def promised() -> str:
@@ -19,16 +18,18 @@ def promised() -> str:
     return PAGES if connection.vendor == "sqlite" else INDEXES
 
 
-def forget(tables: Iterable[str]) -> str:
+def forget(tables: Iterable[str], *, deleted_before: str | None = None) -> str:
     """Clean up after deletions in these tables, outside of any transaction, and return how far that reaches.
 
     SQLite (L3) overwrites pages as it deletes (secure_delete); its write-ahead log is written back and cut. On PostgreSQL (L2) dead rows
     leave tables and indexes, and the statistics are made anew; pages and the log keep remnants until they are used again.
-    Raises NotForgotten.
+    `deleted_before` is the `readers.horizon` since which nothing of it was deleted; without one that is now.
+    Raises HeldOpen where somebody reads what was before, NotForgotten.
     """
     if connection.vendor == "sqlite":
         _cut_journal()
         return promised()
+    readers.wait_for(readers.horizon() if deleted_before is None else deleted_before)
     with connection.cursor() as cursor:
         for table in sorted(set(tables)):
             # Of a table in which few pages have dead rows, VACUUM by itself passes the indexes over, and they keep the ids and words.
@@ -62,4 +63,4 @@ def _cut_journal() -> None:
             raise NotForgotten("secure_delete is off on this connection.")
         busy, _, _ = cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
-        raise NotForgotten("A reader holds on to the write-ahead log: it is tried again.")
+        raise HeldOpen("Somebody reads in the write-ahead log. The database keeps what was deleted until that ends.")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from memadmin.erasure.execution import readers
 from memadmin.erasure.execution.erasing import places_in_order
 from memadmin.erasure.execution.steps import EXECUTE, IN_WORDS, PHASES, At
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import ErasureRequest
 from memadmin.erasure.verification.looking import OWN_TABLES
 from memadmin.erasure.verification.schema import tables
-from memadmin.jobs.models import Job
+from memadmin.jobs.models import Job, JobState
 from memadmin.store import configuration
 from memadmin.store.locations import Act
 
@@ -24,6 +25,7 @@ IN_PLAIN = {
     "forget": "the database forgets what was deleted",
     "look": "the whole database is looked through",
     "close": "certificate, ledger, and the request's own papers",
+    "end": "the database forgets the request's papers too",
 }
 CAUSES = {
     "LedgerUnusable": "The ledger cannot be written: its disk is full, or it is not where the settings say.",
@@ -45,6 +47,7 @@ class Progress:
     total: int
     stopped: bool  # by the emergency stop
     error_code: str
+    waiting: str  # for whom the database still keeps what was erased, "" where it waits for nobody
 
     @property
     def steps(self) -> int:
@@ -72,7 +75,17 @@ def progress_of(request: ErasureRequest) -> Progress:
         total=total,
         stopped=bool(configuration.value("erasure_paused")),
         error_code=request.error_code or (job.error_code if job else ""),
+        waiting=_waiting(at, job),
     )
+
+
+def _waiting(at: At, job: Job | None) -> str:
+    """Say for whom the database waits: PostgreSQL tells who reads, SQLite only that the job could not go on."""
+    if at.horizon:
+        found = readers.readers(at.horizon)
+        return readers.in_words(found) if found else ""
+    waits = job is not None and job.state == JobState.QUEUED and job.ready_at is not None and not configuration.value("erasure_paused")
+    return "Somebody reads in the file of the database." if at.horizon is not None and waits else ""
 
 
 def _done(request: ErasureRequest, at: At) -> tuple[int, int]:

@@ -9,6 +9,7 @@
     forget   the database's pages, indexes, statistics and log, and what this process keeps
     look     the independent verification
     close    certificate, suppression for the time after, the names and notes of the request, ledger
+    end      the database forgets these papers too, and the request is complete
 
 Nothing that fails is passed over: the request is STALLED with a code, and goes on from where it was when somebody says so.
 """
@@ -29,7 +30,7 @@ from memadmin.audit.actions import Action
 from memadmin.erasure import approving, mentions
 from memadmin.erasure.access_exports import ending
 from memadmin.erasure.approving import NotApproved
-from memadmin.erasure.execution import closing, fencing, physical, sweeping, users
+from memadmin.erasure.execution import closing, fencing, physical, readers, sweeping, users
 from memadmin.erasure.execution.batches import AT_ONCE, Batch, Rest, carry_out, first_size, next_batch, next_size, spared
 from memadmin.erasure.execution.erasing import places_in_order
 from memadmin.erasure.execution.facts import facts_of
@@ -46,7 +47,7 @@ from memadmin.store.locations import Act, Location
 
 EXECUTE = "erasure.execute"
 ACTOR = "job/erasure.execute"
-PHASES = ("ledger", "fence", "words", "rows", "came", "users", "forget", "look", "close")
+PHASES = ("ledger", "fence", "words", "rows", "came", "users", "forget", "look", "close", "end")
 IN_WORDS = (Act.REDACT, Act.REDERIVE)
 MOMENT = 0.2  # seconds between two savings of what goes through many tables, most of which hold next to nothing
 
@@ -59,7 +60,7 @@ class Paused(Waits):
 class At:
     """Where an execution is: the phase, the place of the manifest, its last item, how many come next; in the look, where that is.
 
-    `after`: where the next page of a place begins that is asked once more.
+    `after`: where the next page of a place begins that is asked once more. `horizon`: who reads since before it sees what was erased.
     """
 
     phase: str = PHASES[0]
@@ -69,6 +70,7 @@ class At:
     rest: dict[str, int] | None = None  # of a list, see `batches.Rest`
     after: Any = None
     look: dict[str, Any] | None = None
+    horizon: str | None = None
     done: int = 0
 
 
@@ -197,7 +199,9 @@ def _users(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
 
 def _forget(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
     mentions.forget()
-    physical.forget(location.table for location in locations.in_order() if location.table)
+    if at.horizon is None:  # saved: of those who begin to read from now on none keeps the database from forgetting
+        return replace(at, horizon=readers.horizon())
+    physical.forget((location.table for location in locations.in_order() if location.table), deleted_before=at.horizon)
     if request.state == Status.EXECUTING:
         with transaction.atomic():
             move(request, Status.VERIFYING, now=now)
@@ -244,8 +248,16 @@ def _residue(request: ErasureRequest, verification: Verification, *, now: dateti
     )
 
 
-def _close(request: ErasureRequest, at: At, job: JobView, now: datetime) -> None:
+def _close(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At:
     closing.close(request, _manifest(request), actor=ACTOR, now=now)
+    return At("end", done=at.done)
+
+
+def _end(request: ErasureRequest, at: At, job: JobView, now: datetime) -> At | None:
+    if at.horizon is None:
+        return replace(at, horizon=readers.horizon())
+    closing.complete(request, deleted_before=at.horizon, actor=ACTOR, now=now)
+    return None
 
 
 _STEPS: dict[str, Callable[[ErasureRequest, At, JobView, datetime], At | Step | None]] = {
@@ -258,4 +270,5 @@ _STEPS: dict[str, Callable[[ErasureRequest, At, JobView, datetime], At | Step | 
     "forget": _forget,
     "look": _look,
     "close": _close,
+    "end": _end,
 }

@@ -1,19 +1,27 @@
 """What the database itself keeps of rows that were deleted, beside what anybody can still ask it for."""
 
 import re
+import sqlite3
 import zlib
 from collections.abc import Iterable
 from contextlib import contextmanager, suppress
+from datetime import timedelta
 from typing import Any
 
+import psycopg
 import pytest
 from django.db import connection, transaction
 
-from memadmin.erasure.execution import physical
+from memadmin.erasure.execution import physical, readers, steps
+from memadmin.erasure.execution.progress import progress_of
+from memadmin.erasure.execution.readers import HeldOpen
 from memadmin.erasure.models import Status
 from memadmin.erasure.planting import made_row_by_row, plant_person, plant_row
+from memadmin.jobs.models import Job
+from memadmin.jobs.runner import run_inline
 from memadmin.store.models import LongTermMemory
 from tests.erasure.execution.test_execution import CANARY, PLANTED, erased
+from tests.erasure.workflow import approved, opened
 from tests.factories import ACTOR, NOON, make_container, make_memory, subject_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,3 +122,80 @@ def test_f15_the_text_and_the_id_of_a_memory_stand_in_many_tables_before_and_in_
 
     assert request.state == Status.COMPLETED
     assert (tables_that_say([CANARY]), tables_that_say(uids)) == (set(), set())
+
+
+@contextmanager
+def somebody_reads(name: str = "a backup") -> Any:
+    """Another connection that sees the database as it is now until the end, as pg_dump and copies of the file do."""
+    if connection.vendor == "sqlite":
+        reader = sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)
+    else:
+        reader = psycopg.connect(**{**connection.get_connection_params(), "application_name": name}, autocommit=True)
+    try:
+        reader.execute("BEGIN" if connection.vendor == "sqlite" else "BEGIN ISOLATION LEVEL REPEATABLE READ")
+        reader.execute(f"SELECT COUNT(*) FROM {TABLE}").fetchone()
+        yield reader
+    finally:
+        reader.close()
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    monkeypatch.setattr(readers, "SHORT", 0.0)
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            cursor.execute("PRAGMA busy_timeout = 50")
+
+
+@pytest.mark.usefixtures("impatient")
+def test_an_erasure_waits_for_who_sees_what_was_before_says_so_and_ends_by_itself_afterwards():
+    make_memory(make_container(), "likes tea", user_id=CANARY)
+    request = opened(CANARY)
+    approved(request)
+    steps.begin_approved(now=NOON)
+    job = Job.objects.get(kind=steps.EXECUTE)
+
+    with somebody_reads():
+        for minute in range(8):  # more often than a job may fail
+            with pytest.raises(HeldOpen):
+                run_inline(job, now=NOON + timedelta(minutes=minute))
+        request.refresh_from_db()
+        waiting = progress_of(request).waiting
+
+    assert (request.state, request.certificates.count()) == (Status.EXECUTING, 0)
+    assert ("(a backup) has been reading since" if connection.vendor == "postgresql" else "reads in the file") in waiting
+    run_inline(job, now=NOON + timedelta(hours=1))
+    request.refresh_from_db()
+    assert (request.state, progress_of(request).waiting) == (Status.COMPLETED, "")
+
+
+@on_postgresql
+def test_who_begins_to_read_once_everything_is_erased_keeps_nobody_waiting(monkeypatch):
+    monkeypatch.setattr(readers, "SHORT", 0.0)
+    make_memory(make_container(), "likes tea", user_id=CANARY)
+    real, forgotten = physical.forget, []
+
+    def while_somebody_reads(tables: Iterable[str], **given: Any) -> str:
+        with somebody_reads():
+            forgotten.append(real(tables, **given))
+        return forgotten[-1]
+
+    monkeypatch.setattr(physical, "forget", while_somebody_reads)
+
+    assert erased(CANARY).state == Status.COMPLETED
+    assert forgotten == ["L2", "L2"]  # of the rows, and of the papers
+
+
+@on_postgresql
+@pytest.mark.parametrize("what", ["reads", "writes"])
+def test_whoever_may_still_see_dead_rows_is_known_and_a_dead_row_goes_when_they_have_ended(what: str):
+    memory = make_memory(make_container())
+    with somebody_reads() as other:
+        if what != "reads":  # of a transaction that writes even later readers take its number for the oldest that runs
+            other.execute("ROLLBACK")
+            other.execute("BEGIN")
+            other.execute("SELECT pg_current_xact_id()")
+        LongTermMemory.objects.filter(pk=memory.pk)._raw_delete(connection.alias)
+        found = readers.readers(readers.horizon())
+    assert [(reader.pid is not None, reader.name) for reader in found] == [(True, "a backup")]
+    assert readers.readers(readers.horizon()) == []

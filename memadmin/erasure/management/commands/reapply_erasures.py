@@ -16,7 +16,7 @@ from memadmin.access.rights import Right
 from memadmin.audit.anchors import AnchorsUnusable
 from memadmin.audit.ledger import LedgerUnusable
 from memadmin.erasure import shell
-from memadmin.erasure.execution.physical import NotForgotten
+from memadmin.erasure.execution.readers import NotForgotten
 from memadmin.erasure.models import Kind
 from memadmin.erasure.restoring import guard, reapplying, standing
 from memadmin.erasure.restoring.papers import ACTOR
