@@ -31,6 +31,7 @@
     if (options.problem) { note.classList.add("toast-problem"); note.setAttribute("role", "alert"); }
     region().append(note);
     if (!options.problem) fade(note);
+    return note;
   }
 
   function offerUndo(form, options, note) {
@@ -57,6 +58,14 @@
   document.addEventListener("memadmin:toast", (event) => show(event.detail.text, event.detail));
 
   // ---- a request that failed must not look like an answer
+  const said = new WeakMap(); // by the part that could not be had: the toast that says so, until the part has come
+
+  function answered(target) {
+    if (!said.has(target)) return;
+    said.get(target).remove();
+    said.delete(target);
+  }
+
   function failed(event, reason) {
     const detail = event.detail;
     const target = detail.target;
@@ -68,7 +77,10 @@
     if (target) target.setAttribute("data-failed", "");
     const config = detail.requestConfig || {};
     const again = () => htmx.ajax("GET", config.path, { source: detail.elt, target: target, values: config.unfilteredParameters });
-    show(reason, { problem: true, retry: config.verb === "get" && document.contains(detail.elt) ? again : null });
+    const note = show(reason, { problem: true, retry: config.verb === "get" && document.contains(detail.elt) ? again : null });
+    if (!target) return;
+    answered(target); // the newest says it
+    said.set(target, note);
   }
 
   document.addEventListener("htmx:responseError", (event) => {
@@ -77,7 +89,11 @@
   });
   document.addEventListener("htmx:sendError", (event) => failed(event, "This could not be loaded: no answer from the server. What you see may be out of date."));
   document.addEventListener("htmx:timeout", (event) => failed(event, "This could not be loaded in time. What you see may be out of date."));
-  document.addEventListener("htmx:beforeSwap", (event) => { if (event.detail.shouldSwap && event.detail.target) event.detail.target.removeAttribute("data-failed"); });
+  document.addEventListener("htmx:beforeSwap", (event) => { 
+    if (!event.detail.shouldSwap || !event.detail.target) return;
+    event.detail.target.removeAttribute("data-failed");
+    answered(event.detail.target);
+  });
 
   // ---- while a request is on its way
   const polls = (element) => (element.getAttribute("hx-trigger") || "").startsWith("every");
@@ -89,7 +105,10 @@
   });
   document.addEventListener("htmx:afterRequest", (event) => {
     event.detail.target.removeAttribute("aria-busy");
-    if (event.detail.successful) delete event.detail.elt.dataset.failing;
+    if (event.detail.successful) {
+      delete event.detail.elt.dataset.failing;
+      answered(event.detail.target); // also where nothing is put in its place: what the page shows is so
+    }
     event.detail.elt.querySelectorAll("button[aria-busy]").forEach(rest);
   });
 
@@ -136,7 +155,7 @@
     const part = event.detail.elt;
     if (part === document.body) return;
     const spoken = part.matches("[data-announce]") ? part : find("[data-announce]", part);
-    if (spoken) find("#live").textContent = spoken.dataset.announce;
+    if (spoken) announce(spoken.dataset.announce, polls(part));
     const place = [part.id, part.parentElement.id].find((id) => lost.has(id));
     if (part.matches("[data-focus]") && (opening || place !== undefined)) {
       part.focus({ preventScroll: true });
@@ -146,6 +165,12 @@
     if (part.closest(".side-panel")) opening = false;
     markOpener();
   });
+
+  // What follows something comes again and again: it is said when it says something new.
+  function announce(words, again) {
+    const live = find("#live");
+    if (!again || live.textContent !== words) live.textContent = words;
+  }
 
   // The part that had the focus was replaced: go on where it was, else with what can be done there.
   function focusIn(part, href) {

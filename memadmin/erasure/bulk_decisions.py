@@ -25,6 +25,11 @@ UNDONE = "decision_undone"
 MADE_HERE = Exists(BulkDecision.objects.filter(manifest=OuterRef("pk"), undone_at=None))  # of a manifest: whether anything may be undone
 
 
+def waits(item_class: ItemClass) -> Exists:
+    """Of a manifest: whether anything of a class waits to be decided about."""
+    return Exists(ManifestItem.objects.filter(manifest=OuterRef("pk"), item_class=item_class, decision=Decision.WAITING))
+
+
 @dataclass(frozen=True, slots=True)
 class Undoable:
     """The last decision about many, and how many things it holds for still."""

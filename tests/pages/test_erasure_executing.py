@@ -74,6 +74,7 @@ def test_22_progress_says_the_step_the_place_and_how_much_and_asks_again(cora: C
         assert f"Step 4 of {len(steps.PHASES)}" in shown
         assert "Long-term memories" in shown
         assert 'hx-trigger="every 2s"' in shown
+        assert f'data-announce="Step 4 of {len(steps.PHASES)}: rows are erased, place by place."' in shown
     assert "<html" not in part
     assert "the secret word" not in page
 

@@ -158,3 +158,20 @@ def test_an_approver_of_what_nobody_has_pinned_is_told_nothing_of_pins(cora: Cli
         "pinned"
         not in a_browser_of(Role.COMPLIANCE, login="carl").get(reverse("pages:erasure-approval", args=[request.uid])).content.decode()
     )
+
+
+def test_a_decision_about_all_of_a_class_is_offered_where_something_of_it_waits(cora: Client):
+    store(make_container(), a_memory(user_id="annika-77"), a_memory("about annika-77", user_id="bob"), now=timezone.now())
+    request = taken_in(cora, "annika-77")
+    look(cora, request)
+    detail, buttons = reverse("pages:erasure-detail", args=[request.uid]), ["Treat all mixed items", "Take the words out of all other"]
+
+    def offered() -> list[bool]:
+        page = cora.get(detail).content.decode()
+        return [button in page for button in buttons]
+
+    assert offered() == [False, True]
+    request.manifests.get().items.filter(item_class="D").update(item_class="C")
+    assert offered() == [True, False]
+    do(cora, "accept", request, item_class="C")
+    assert offered() == [False, False]

@@ -280,3 +280,7 @@ def test_a_page_that_follows_a_search_says_once_that_it_gets_no_answer(page: Pag
         assert answer.value.status == 403
 
     expect(page.locator("#toasts .toast-problem")).to_have_count(1)
+
+    page.unroute("**/progress/**")  # it answers again
+
+    expect(page.locator("#toasts .toast-problem")).to_have_count(0)

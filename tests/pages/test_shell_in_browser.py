@@ -1,5 +1,7 @@
 """What only a browser can tell: nothing inline is refused, failures are seen, the keyboard suffices, the contrast is enough."""
 
+import re
+
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from django.conf import settings
@@ -25,6 +27,8 @@ GALLERY = """
   <button class="btn btn-primary" hx-get="/failing/" hx-target="#row">Fail</button>
   <button class="btn btn-danger">Evict</button> <button class="btn btn-outline-danger">Cancel run</button>
   <p id="row">row</p>
+  <button class="btn" hx-get="/pinned/" hx-target="#other">Other</button><p id="other">other</p>
+  <button class="btn" hx-get="/follows/?step=0" hx-target="#other" hx-swap="outerHTML">Follow</button>
   <div class="card"><div class="card-header"><h2 class="card-title">Memories</h2></div>
     <table class="table table-cards card-table"><thead><tr><th>Memory</th><th>Score</th><th>State</th><th>Id</th></tr></thead>
     <tbody><tr><td class="wide"><a href="/help/" class="excerpt" dir="auto">{{ "likes tea"|excerpt }}</a></td>
@@ -57,6 +61,14 @@ def undone(request: HttpRequest) -> HttpResponse:
 
 
 @needs_login
+def follows(request: HttpRequest) -> HttpResponse:
+    """Say every third time something else, nine times."""
+    step = int(request.GET["step"])
+    again = f'hx-get="/follows/?step={step + 1}" hx-trigger="every 100ms" hx-swap="outerHTML"' if step < 8 else ""
+    return HttpResponse(f'<p data-announce="Step {1 + step // 3}." {again}>{step}</p>')
+
+
+@needs_login
 def failing(request: HttpRequest) -> HttpResponse:
     raise RuntimeError
 
@@ -71,6 +83,7 @@ urlpatterns = [
     path("pinned/", pinned),
     path("undone/", undone),
     path("failing/", failing),
+    path("follows/", follows),
     path("forbidden/", forbidden),
     path("", include("memadmin.urls")),
 ]
@@ -150,6 +163,37 @@ def test_a_server_that_does_not_answer_is_seen(page):
     page.get_by_role("button", name="Pin").click()
 
     expect(page.locator(".toast-problem")).to_contain_text("no answer from the server")
+
+
+def test_what_could_not_be_loaded_is_said_until_just_that_has_been_loaded(page):
+    sign_in(page)
+    problem = page.locator(".toast-problem")
+    page.route("**/pinned/", lambda route: route.abort())
+    for _ in range(2):
+        page.get_by_role("button", name="Pin").click()
+        expect(problem).to_have_count(1)
+    page.unroute("**/pinned/")
+
+    page.get_by_role("button", name="Other").click()
+    expect(page.locator("#other")).to_have_text("pinned")
+    expect(problem).to_have_count(1)
+    page.get_by_role("button", name="Pin").click()
+
+    expect(page.locator("#row")).to_have_text("pinned")
+    expect(problem).to_have_count(0)
+
+
+def test_a_part_that_comes_again_and_again_is_read_out_when_it_says_something_new(page):
+    sign_in(page)
+    said = page.locator("#live")
+    said.evaluate(
+        "live => { window.heard = []; new MutationObserver(() => heard.push(live.textContent)).observe(live, {childList: true}); }"
+    )
+
+    page.get_by_role("button", name="Follow").click()
+    expect(page.locator("p", has_text=re.compile("^8$"))).to_be_visible()
+
+    assert page.evaluate("heard") == ["Step 1.", "Step 2.", "Step 3.", "Step 3."]  # the last one follows nothing: it is the end
 
 
 def test_when_the_session_has_ended_the_login_page_comes_and_leads_back(page):

@@ -61,7 +61,7 @@ def erasure_detail(request: PersonRequest, uid: UUID) -> HttpResponse:
 
 def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", status: int = 200) -> HttpResponse:
     """Render the page of a request; `refused` says why what was just asked for did not happen."""
-    manifest = found.manifests.filter(number=found.manifest_number or 0).annotate(undoable=bulk_decisions.MADE_HERE).first()
+    manifest = _manifest(found)
     entries = list(AuditEntry.objects.in_stream(Stream.GOVERNANCE).on_target(target_of(found)).newest_first()[:TIMELINE])
     export = card_of(found)
     bonds = bonds_of(found, _subjects(found))
@@ -93,9 +93,16 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "may_tick": request.user.may(Right.ERASURE_REVIEW) and state in {Status.RECEIVED, Status.REVIEW},
         "undecided": any(row.ticked is None for row in _subjects(found)),
         **about_execution(found),
-        **_offered(request, found, undoable=manifest is not None and manifest.undoable),
+        **_offered(request, found, undoable=manifest is not None and vars(manifest)["undoable"]),
     }
     return render(request, "erasure/detail.html", context, status=status)
+
+
+def _manifest(found: ErasureRequest) -> Manifest | None:
+    """Return the manifest that counts, with what it has: a decision about many to undo, mixed items and mentions that wait."""
+    mixed, mentions = bulk_decisions.waits(ItemClass.MIXED), bulk_decisions.waits(ItemClass.MENTION)
+    counting = found.manifests.filter(number=found.manifest_number or 0)
+    return counting.annotate(undoable=bulk_decisions.MADE_HERE, mixed=mixed, mentions=mentions).first()
 
 
 def _looked_for(found: ErasureRequest, manifest: Manifest | None) -> dict[str, Any]:
