@@ -1,6 +1,6 @@
 """Requests whose time is nearly or wholly gone, told once a day: in the log, and from there to whoever subscribed.
 
-What came again after an erasure is told in the log with them: set aside, or let in and marked since yesterday.
+What came again after an erasure is told with them: set aside, or let in and marked since yesterday.
 
 Alarms count to the earlier date, which no weekend moves. A request whose time stands while somebody proves who they are is not late.
 """

@@ -22,5 +22,5 @@ def canonical_id(user_id: str) -> str:
 
 
 def is_plain(user_id: str) -> bool:
-    """Whether an id is one plain word or a number, as records of the program have them too: `session`, `long-term`, `2026`."""
+    """Whether an id is plain words or a number, as records of the program have them too: `session`, `long-term`, `2026`."""
     return _PLAIN.fullmatch(user_id.strip()) is not None

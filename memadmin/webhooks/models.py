@@ -14,6 +14,10 @@ class Event(models.TextChoices):
     ERASURE_FOUND_AGAIN = "erasure.found_again", "something that was erased was found again"
     MEMORY_EVICTED = "memory.evicted", "a run evicted these memories and sessions"
     ERASURE_DUE = "erasure.due", "a request of a person is late or due within a week, told daily"
+    ERASURE_CAME_AGAIN = (
+        "erasure.came_again",
+        "something that was erased came again: it waits set aside, or was let in and marked; told daily",
+    )
     AUDIT_NOT_WHOLE = "audit.not_whole", "a verification found that the audit log is not whole, or could not be carried out"
 
 

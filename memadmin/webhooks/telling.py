@@ -55,7 +55,8 @@ def _about(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> I
         yield from _alarm(entry, subscription, now=now)
         return
     if entry.action == Action.ERASURE_ALARM:
-        yield from _due(entry, subscription, now=now)
+        of_arrivals = entry.target.startswith("arrivals/")
+        yield from (_came_again if of_arrivals else _due)(entry, subscription, now=now)
         return
     if entry.action == Action.AUDIT_VERIFIED:
         if entry.outcome == Outcome.FAILED and subscription.all_containers and Event.AUDIT_NOT_WHOLE in subscription.events:
@@ -78,8 +79,7 @@ def _alarm(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> I
 
 def _due(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> Iterator[Delivery]:
     """Tell of a request by its number alone. It may be about several containers, or about a user whom none knows."""
-    kind, _, name = entry.target.partition("/")
-    request = ErasureRequest.objects.filter(uid=name).first() if kind == "erasure" else None  # what came again is told on pages alone
+    request = ErasureRequest.objects.filter(uid=entry.target.partition("/")[2]).first()
     if request is None or Event.ERASURE_DUE not in subscription.events:
         return
     named = {*request.subjects.values_list("container", flat=True), *request.items.values_list("container", flat=True)}
@@ -89,6 +89,13 @@ def _due(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> Ite
         return
     data = {"request": request.number, "kind": request.kind, "due_on": request.due_on.isoformat(), **entry.counts}
     yield _delivery(Event.ERASURE_DUE, data, heard[0] if heard else None, entry, subscription, now=now)
+
+
+def _came_again(entry: AuditEntry, subscription: Subscription, *, now: datetime) -> Iterator[Delivery]:
+    """Tell how many users and items came again, of all containers together: who listens to all of them hears of it."""
+    if subscription.all_containers and Event.ERASURE_CAME_AGAIN in subscription.events:
+        data = {"what": entry.reason_code, **entry.counts}
+        yield _delivery(Event.ERASURE_CAME_AGAIN, data, None, entry, subscription, now=now)
 
 
 def _subject_of(entry: AuditEntry) -> Run | Container | None:

@@ -12,6 +12,9 @@ from memadmin.audit.models import AuditEntry
 from memadmin.erasure import alarms, workflow
 from memadmin.jobs import queue
 from memadmin.jobs.runner import run_inline
+from memadmin.store import suppression
+from memadmin.store.models import Mode
+from memadmin.store.suppression import Terms
 from memadmin.webhooks import telling
 from memadmin.webhooks.models import Delivery, Event, Subscription
 from tests.erasure.workflow import officer, opened
@@ -89,9 +92,27 @@ def test_subscribers_of_its_containers_are_told_by_number_and_without_a_name(con
     assert "ann" not in Delivery.objects.get().body
 
 
-def _subscription(containers):
+def test_subscribers_of_all_containers_are_told_how_many_came_again_and_others_are_not(container):
+    for name, mode in (("canary-1", Mode.QUARANTINE), ("canary-2", Mode.FLAG)):
+        suppression.suppress_users([name], container=container, terms=Terms(mode=mode), request_ref="erasure/1", actor=ACTOR, now=NOON)
+        store(container, a_memory(user_id=name), now=NOON)
+    events = [Event.ERASURE_CAME_AGAIN]
+    told, of_one, of_others = (_subscription(None, events), _subscription([container], events), _subscription(None))
+    sounded(NOON)
+
+    made = [telling.tell(each, now=NOON) for each in (told, of_one, of_others)]
+
+    bodies = [json.loads(body) for body in Delivery.objects.order_by("id").values_list("body", flat=True)]
+    assert made == [2, 0, 0]
+    assert {(body["event"], body["container"]) for body in bodies} == {("erasure.came_again", None)}
+    assert [body["data"] for body in bodies] == [{"what": what, "users": 1, "items": 1} for what in ("set_aside", "let_in_marked")]
+    assert "canary" not in json.dumps(bodies)
+
+
+def _subscription(containers, events=(Event.ERASURE_DUE,)):
     made = Subscription.objects.create(
-        url="https://hooks.example.org", secret="s", events=[Event.ERASURE_DUE], created_by=ACTOR, created_at=NOON, told_to=0
+        **{"url": "https://hooks.example.org", "secret": "s", "events": list(events), "created_by": ACTOR, "created_at": NOON},
+        **{"told_to": 0, "all_containers": containers is None},
     )
-    made.containers.set(containers)
+    made.containers.set(containers or ())
     return made

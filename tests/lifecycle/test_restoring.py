@@ -9,10 +9,22 @@ from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline, run_stretch
 from memadmin.lifecycle import comeback, restoring
 from memadmin.lifecycle.models import Run
-from memadmin.store import deleting, ingest, policies
+from memadmin.store import deleting, ingest, policies, suppression
 from memadmin.store.intake import IncomingArchived, Source
-from memadmin.store.models import Archived, HistoryEntry, ItemType, LongTermMemory, Pin, Provenance, RecallEvent, Session, WorkingMemory
+from memadmin.store.models import (
+    Archived,
+    HistoryEntry,
+    ItemType,
+    LongTermMemory,
+    Mode,
+    Pin,
+    Provenance,
+    RecallEvent,
+    Session,
+    WorkingMemory,
+)
 from memadmin.store.recalls import recalls_of
+from memadmin.store.suppression import Terms
 from tests.factories import (
     ACTOR,
     NOON,
@@ -315,3 +327,12 @@ def test_the_command_says_what_is_wrong(given, words):
 
     with pytest.raises(CommandError, match=words):
         call_command("restore_archived", *given)
+
+
+def test_the_command_says_that_of_somebody_erased_nothing_is_left_to_restore():
+    container = make_container()
+    terms = Terms(mode=Mode.BLOCK)
+    suppression.suppress_users(["ann"], container=container, terms=terms, request_ref="erasure/1", actor=ACTOR, now=NOON)
+
+    with pytest.raises(CommandError, match="Somebody with this id was erased on request there"):
+        call_command("restore_archived", "--user", "ann", "--container", "pharmacy")

@@ -34,7 +34,7 @@ STYLE = "access_export.css"  # among the static files: the page takes it along
 LIMITS = {
     "ids_too_short": "Your id is so short that it stands in every second text: what others wrote was not searched for it.",
     "common_words": "Forms of words that several others use as well were not searched for as words of yours.",
-    "plain_ids": "Your id is one plain word or a number: the program's own records, which say such words too, were not searched for it.",
+    "plain_ids": "An id of yours is plain words or a number: the program's own records, which say such words too, were not searched.",
     "copies_cut": "You said more than can be searched for at once: others' texts were searched for copies of your newest ones.",
 }
 

@@ -17,7 +17,8 @@ from memadmin.lifecycle import comeback, restoring, runs
 from memadmin.lifecycle.models import Run
 from memadmin.lifecycle.states import WrongState
 from memadmin.plurals import counted
-from memadmin.store.models import Archived, Subject
+from memadmin.store import suppression
+from memadmin.store.models import Archived, Container, Subject
 
 ACTOR = "command/restore_archived"
 
@@ -64,11 +65,10 @@ class Command(BaseCommand):
         if not options["container"]:
             raise CommandError("Say with --container in which container the user is.")
         found = list(Subject.objects.filter(container__name=options["container"], user_id=options["user"])[:2])
-        if len(found) != 1:
-            what = (
-                "There is no such user in a container of this name." if not found else "Several containers of this name have such a user."
-            )
-            raise CommandError(what)
+        if len(found) > 1:
+            raise CommandError("Several containers of this name have such a user.")
+        if not found:
+            raise CommandError(_why_nobody(options["container"], options["user"]))
         return found[0]
 
     def _copies(self, run: Run | None, subject: Subject | None, since: datetime | None) -> QuerySet[Archived]:
@@ -107,6 +107,13 @@ class Command(BaseCommand):
             self.stdout.write(comeback.in_words(found))
         if not options["commit"]:
             self.stdout.write("Nothing was put back. With --commit it is.")
+
+
+def _why_nobody(container: str, user_id: str) -> str:
+    places = Container.objects.filter(name=container)
+    if any(suppression.verdicts(place, [user_id], now=timezone.now()) for place in places):
+        return "Somebody with this id was erased on request there: nothing of them is left that could be restored."
+    return "There is no such user in a container of this name."
 
 
 def _moment(text: str | None) -> datetime | None:
