@@ -107,7 +107,7 @@ def _asked(manifest: Manifest, scope: RequestScope, location: Location, after: A
     if not error_code:
         return answers[0]
     answer = Answer.UNREACHABLE if error_code == Unreachable.__name__ else Answer.FAILED
-    manifests.tell(manifest, location.name, answer, error_code=error_code)
+    manifests.tell(manifest, {location.name: answer}, error_code=error_code)
     return None
 
 
@@ -220,10 +220,9 @@ def note_answers(manifest: Manifest) -> None:
     """Let every place that has not failed say what it held, and note what could not be looked for."""
     failed = set(manifest.answers.values_list("location", flat=True))
     with_items = set(manifest.items.order_by("location").values_list("location", flat=True).distinct())
-    for location in locations.in_order():
-        if location.name not in failed:
-            asked = Answer.FOUND if location.name in with_items else Answer.ABSENT
-            manifests.tell(manifest, location.name, Answer.CLEARED if location.find is None else asked)
+    told = {place.name: Answer.FOUND if place.name in with_items else Answer.ABSENT for place in locations.in_order()}
+    cleared = {place.name: Answer.CLEARED for place in locations.in_order() if place.find is None}
+    manifests.tell(manifest, {name: answer for name, answer in (told | cleared).items() if name not in failed})
     searcher = mentions.searcher_of(manifest)
     scope = searcher.scope
     limits = {LIMIT_SHORT: scope.too_short, LIMIT_CUT: searcher.cut, LIMIT_COMMON: searcher.common > 0, LIMIT_PLAIN: scope.has_plain}

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Min, Sum
 
-from memadmin.erasure.models import Decision, Line, Manifest, ManifestItem, ScopeItem
+from memadmin.erasure.models import Decision, Line, LocationAnswer, Manifest, ManifestItem, ScopeItem
 from memadmin.erasure.models.manifests import Answer
 from memadmin.store import locations, planner, refs
 from memadmin.store.bulk import insert_rows
@@ -60,9 +60,14 @@ def look_anew(manifest: Manifest) -> None:
         planner.look_anew(ManifestItem, ScopeItem)
 
 
-def tell(manifest: Manifest, location: str, answer: Answer, *, error_code: str = "") -> None:
-    """Note what a place said in the end."""
-    manifest.answers.update_or_create(location=location, defaults={"answer": answer, "error_code": error_code})
+def tell(manifest: Manifest, answers: Mapping[str, Answer], *, error_code: str = "") -> None:
+    """Note what places said in the end."""
+    LocationAnswer.objects.bulk_create(
+        [LocationAnswer(manifest=manifest, location=name, answer=answer, error_code=error_code) for name, answer in answers.items()],
+        update_conflicts=True,
+        unique_fields=["manifest", "location"],
+        update_fields=["answer", "error_code"],
+    )
 
 
 OPEN = "open"  # in place of a digest, while decisions are being made

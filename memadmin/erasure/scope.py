@@ -16,6 +16,7 @@ from memadmin.store.identity import is_plain
 from memadmin.store.locations import Act, ItemClass
 from memadmin.store.models import Archived, Container, HistoryEntry, LongTermMemory, Session, Subject, WorkingMemory
 
+AT_ONCE = 1_000  # names in one question
 SHORTEST = 3  # characters: shorter ids are in every second text, and are not looked for in texts
 UID = re.compile(r"[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}", re.IGNORECASE)
 REACHED = [ItemClass.OWNED, ItemClass.DERIVED]  # what goes whole
@@ -46,14 +47,20 @@ class RequestScope:
     def members(self, uids: Iterable[UUID]) -> set[UUID]:
         asked = set(uids)
         found = asked & self.subject_uids
-        for names in self._erased():
-            found |= set(names.filter(row_uid__in=asked).values_list("row_uid", flat=True))
-        if not self.subjects:
-            reached = ScopeItem.objects.filter(manifest_id=self.manifest_id, item_uid__in=asked)
-            return found | set(reached.filter(item_class__in=REACHED).values_list("item_uid", flat=True))
-        for model in MEMORIES:
-            found |= set(model.objects.filter(subject_id__in=self.subjects, uid__in=asked).values_list("uid", flat=True))
+        left = list(asked - found)
+        for start in range(0, len(left), AT_ONCE):
+            first, *others = self._among(left[start : start + AT_ONCE])
+            found |= {uid for (uid,) in first.union(*others, all=True)}
         return found
+
+    def _among(self, asked: list[UUID]) -> list[QuerySet[Any, Any]]:
+        """Return for each table what it has of the names, to be asked as one."""
+        reached = ScopeItem.objects.filter(manifest_id=self.manifest_id, item_class__in=REACHED, item_uid__in=asked)
+        parts: list[QuerySet[Any, Any]] = [reached.order_by().values_list("item_uid")]
+        if self.subjects:
+            theirs = {"subject_id__in": self.subjects, "uid__in": asked}
+            parts = [model.objects.filter(**theirs).order_by().values_list("uid") for model in MEMORIES]
+        return [*parts, *(names.filter(row_uid__in=asked).values_list("row_uid") for names in self._erased())]
 
     def _erased(self) -> list[QuerySet[Any, Any]]:
         if self.erased_by is None:
