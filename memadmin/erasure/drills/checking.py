@@ -40,13 +40,26 @@ def neighbour_digest(drill: Drill) -> str:
 
 
 def traces(drill: Drill) -> int:
-    """Return how often the made-up id and word stand in the bytes of SQLite's files; on PostgreSQL, in how many columns' statistics."""
+    """Return how often the made-up id and word stand in the bytes of SQLite's files; on PostgreSQL, in how many rows and statistics."""
     words = (person_of(drill), canary_of(drill))
     if connection.vendor != "sqlite":
-        return sum(found_in_statistics(Probes(identifiers=words)).values())
+        return _rows_with(words) + sum(found_in_statistics(Probes(identifiers=words)).values())
     path = str(settings.DATABASES["default"]["NAME"])
     pattern = re.compile(b"|".join(rb"(?<![0-9a-z])" + word.encode() + rb"(?![0-9a-z])" for word in words))  # not the neighbour's
     return sum(_count(Path(f"{path}{end}"), pattern) for end in ("", "-wal"))
+
+
+def _rows_with(words: tuple[str, ...]) -> int:
+    """Return in how many rows of all tables the words stand, read as text, whatever the columns are."""
+    found = 0
+    with connection.cursor() as cursor:
+        for table in tables():
+            cursor.execute(
+                f"SELECT COUNT(*) FROM {connection.ops.quote_name(table.name)} AS t WHERE t::text LIKE ANY(%s) AND t::text ~ %s",
+                [[f"%{word}%" for word in words], f"(^|[^0-9a-z])({'|'.join(words)})([^0-9a-z]|$)"],  # not the neighbour's
+            )
+            found += cursor.fetchone()[0]
+    return found
 
 
 def _count(path: Path, pattern: re.Pattern[bytes]) -> int:

@@ -13,7 +13,8 @@ IN_PLAIN = {
     "not_erased": "planted, and not erased",
     "verification_not_clean": "the verification was not clean",
     "neighbour_changed": "a row of the neighbour is not as it was",
-    "traces_left": "the made-up words can still be read in the database's files or statistics",
+    "traces_left": "the made-up words can still be read in the database's files, rows or statistics",
+    "traces_blind": "the look for traces did not see the made-up words before either, so that it says nothing",
     "no_certificate": "there is no certificate",
     "certificate_not_valid": "the certificate does not verify",
     "certificate_not_marked": "the certificate does not say that it is of a drill",
@@ -74,7 +75,7 @@ def lines_of(report: dict[str, Any]) -> list[str]:
     lines += [f"{each['title']}: tried by the verification's controls alone, since {each['because']}" for each in report["controls_only"]]
     same = {True: "byte for byte as before", False: "CHANGED", None: "not looked at"}[report["neighbour_same"]]
     lines.append(f"Neighbour with an id that begins alike: {same}")
-    lines.append(f"Traces in the database's own bytes: {report['traces_before']} before, {report['traces_after']} after")
+    lines.append(f"Traces in the database itself: {report['traces_before']} before, {report['traces_after']} after")
     lines += [f"FAILED: {each['means']}" for each in report["failures"]]
     took = f" in {report['seconds']:.0f} s" if report["seconds"] is not None else ""
     left = "nothing of it is left" if report["tidied"] else "what it planted is STILL THERE"

@@ -230,7 +230,9 @@ def _check(drill: Drill, request: ErasureRequest, *, now: datetime) -> None:
         _fault(drill, code)
     same, left = checking.neighbour_digest(drill) == drill.neighbour_digest, checking.traces(drill)
     Drill.objects.filter(pk=drill.pk).update(neighbour_same=same, traces_after=left)
-    for code in (*([] if same else ["neighbour_changed"]), *(["traces_left"] if left else [])):
+    drill.refresh_from_db()
+    faults = {"neighbour_changed": not same, "traces_left": left > 0, "traces_blind": not drill.traces_before}
+    for code in (code for code, holds in faults.items() if holds):
         _fault(drill, code)
 
 

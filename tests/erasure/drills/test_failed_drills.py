@@ -123,3 +123,11 @@ def test_the_word_beside_the_log_is_redacted_and_the_chain_says_so():
     redacted = AuditEntry.objects.get(action="audit.redacted")
     assert (redacted.reason_code, redacted.target) == ("drill", f"audit/{said.stream}")
     assert verify(connection).exit_code == 0
+
+
+def test_a_look_for_traces_that_saw_nothing_before_either_fails_the_drill(monkeypatch: Any):
+    monkeypatch.setattr(checking, "traces", lambda drill: 0)
+
+    drill = drilled()
+
+    assert (drill.state, drill.failures) == (DrillState.FAILED, ["traces_blind"])
