@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from memadmin.access.models import Person
 from memadmin.access.roles import Role
-from memadmin.erasure import discovery
+from memadmin.erasure import discovery, workflow
 from memadmin.erasure.models import ErasureRequest
 from memadmin.erasure.models.manifests import LocationAnswer
 from memadmin.jobs.models import Job
@@ -174,3 +174,26 @@ def test_a_single_operator_is_offered_to_approve(settings: Any):
     page = browser_of(officer("cora")).get(reverse("pages:erasure-detail", args=[request.uid])).content.decode()
 
     assert "Look at it and approve" in page
+
+
+@pytest.mark.parametrize("verb", ["refuse", "nothing-held", "answer", "send-back"])
+def test_a_letter_to_a_request_that_somebody_else_has_ended_meanwhile_is_still_there_to_copy(cora: Client, verb: str):
+    request = waiting_for_approval()
+    workflow.cancel(request, actor=ACTOR, now=timezone.now())
+    written = {"letter": "Dear <ann>", "reason": "Dear <ann>", "code": "unfounded"}
+
+    answer = cora.post(reverse(f"pages:erasure-{verb}", args=[request.uid]), written)
+
+    assert answer.status_code == 409
+    assert "Dear &lt;ann&gt;" in answer.content.decode()
+
+
+def test_the_day_of_an_extension_that_was_refused_stays_in_the_form(cora: Client):
+    request = waiting_for_approval()
+
+    answer = cora.post(reverse("pages:erasure-extend", args=[request.uid]), {"code": "number", "noticed_on": "2099-01-01"})
+
+    page = answer.content.decode()
+    assert answer.status_code == 422
+    assert 'name="noticed_on" value="2099-01-01"' in page
+    assert "open><summary>Identity and time" in page

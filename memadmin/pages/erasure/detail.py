@@ -86,6 +86,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "entries": entries,
         "names": names_of(actors - {""}),
         "refused": refused,
+        "written": _written(request) if status == STATUS_OF[WrongState] else "",
         "open": state in BEFORE_EXECUTION,
         "state": state,
         **_whom_it_waits_for(request, found, now=timezone.now()),
@@ -96,6 +97,11 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         **_offered(request, found, undoable=manifest is not None and vars(manifest)["undoable"]),
     }
     return render(request, "erasure/detail.html", context, status=status)
+
+
+def _written(request: PersonRequest) -> str:
+    """Return what came along with something that is not possible any more: its form is not on the page, and the words would be lost."""
+    return "\n\n".join(text for name in ("letter", "reason", "text") if (text := request.POST.get(name, "").strip()))
 
 
 def _manifest(found: ErasureRequest) -> Manifest | None:
