@@ -184,7 +184,7 @@ def test_a_letter_to_a_request_that_somebody_else_has_ended_meanwhile_is_still_t
 
     answer = cora.post(reverse(f"pages:erasure-{verb}", args=[request.uid]), written)
 
-    assert answer.status_code == 409
+    assert answer.status_code in {409, 422}
     assert "Dear &lt;ann&gt;" in answer.content.decode()
 
 

@@ -86,7 +86,7 @@ def show(request: PersonRequest, found: ErasureRequest, *, refused: str = "", st
         "entries": entries,
         "names": names_of(actors - {""}),
         "refused": refused,
-        "written": _written(request) if status == STATUS_OF[WrongState] else "",
+        "written": _written(request) if refused and (state not in BEFORE_EXECUTION or status == STATUS_OF[WrongState]) else "",
         "open": state in BEFORE_EXECUTION,
         "state": state,
         **_whom_it_waits_for(request, found, now=timezone.now()),
