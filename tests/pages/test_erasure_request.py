@@ -15,6 +15,7 @@ from memadmin.erasure.models.manifests import LocationAnswer
 from memadmin.jobs.models import Job
 from memadmin.jobs.runner import run_inline
 from memadmin.store import configuration, locations
+from memadmin.store.models import LongTermMemory
 from tests.erasure.on_pages import do, look, taken_in
 from tests.erasure.workflow import approved, officer, opened, submitted
 from tests.factories import ACTOR, a_memory, make_container, store
@@ -197,3 +198,18 @@ def test_the_day_of_an_extension_that_was_refused_stays_in_the_form(cora: Client
     assert answer.status_code == 422
     assert 'name="noticed_on" value="2099-01-01"' in page
     assert "open><summary>Identity and time" in page
+
+
+def test_who_corrects_is_told_before_writing_that_it_must_be_known_who_asks(cora: Client):
+    store(make_container(), a_memory(), now=timezone.now())
+    request = taken_in(cora, kind="rectify", identity="")
+    memory = LongTermMemory.objects.get()
+    pages = [reverse("pages:erasure-correct", args=[request.uid])]
+    pages.append(reverse("pages:erasure-correct-item", args=[request.uid, "long-term", memory.uid]))
+
+    def said() -> list[bool]:
+        return ["Note first how it is known" in cora.get(page).content.decode() for page in pages]
+
+    assert said() == [True, True]
+    do(cora, "identity", request, level="2")
+    assert said() == [False, False]
