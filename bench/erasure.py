@@ -8,40 +8,34 @@ from __future__ import annotations
 import argparse
 import json
 import resource
-import shutil
 import statistics
 import time
 from collections import defaultdict
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.db import connection
 
 from bench import store_1m, store_person
-from bench.erasure_setup import ADDRESS, COPY, Writers
+from bench.erasure_setup import ADDRESS, Writers
+from bench.person_requests import discovered, officers, on_a_copy, opened
 from bench.timing import surroundings, table, there
 from memadmin.access.actors import actor_of
-from memadmin.access.models import Person
-from memadmin.access.roles import Role
 from memadmin.access.scopes import Scope
 from memadmin.access.tokens import TokenSpec, create_token
-from memadmin.erasure import approving, bulk_decisions, deciding, discovery, intake
+from memadmin.erasure import approving, bulk_decisions, deciding
 from memadmin.erasure.approving import Word
 from memadmin.erasure.deciding import NotDecidable
 from memadmin.erasure.execution import steps
-from memadmin.erasure.intake import Opening
-from memadmin.erasure.look_alikes import candidates
-from memadmin.erasure.models import Channel, ErasureRequest, Ground, IdentityLevel, Kind, Origin, Status
+from memadmin.erasure.models import ErasureRequest, Status
 from memadmin.jobs import lease
 from memadmin.jobs.models import Job
 from memadmin.jobs.registry import handler_of
 from memadmin.store import configuration
 from memadmin.store.locations import ItemClass
-from memadmin.store.models import Container, LongTermMemory, Subject
+from memadmin.store.models import LongTermMemory, Subject
 
 QUIET = 10  # seconds of writers alone
 TABLES = ("store_historyentry", "store_provenance", "store_pin", "store_longtermmemory", "store_workingmemory", "store_session")
@@ -54,30 +48,12 @@ def main() -> None:
     arguments.add_argument("--share", type=float, default=1.0, help="0.1 for a store of a tenth of the size, for a try")
     given = arguments.parse_args()
     store_person.ready(ADDRESS, reuse=given.reuse, share=given.share)
-    where, raw = _on_a_copy(lambda: (surroundings(), raw_delete()))
-    ours = _on_a_copy(erase)
-    ours["writers"] = _on_a_copy(erase_beside_writers)
+    where, raw = on_a_copy(lambda: (surroundings(), raw_delete()))
+    ours = on_a_copy(erase)
+    ours["writers"] = on_a_copy(erase_beside_writers)
     if not given.keep:
         store_1m.drop(ADDRESS)
     print(json.dumps({"raw": raw, **ours}, indent=2) if given.json else f"{where}\n\n{_told(raw, ours)}")
-
-
-def _on_a_copy(measure: Any) -> Any:
-    connection.close()
-    store_1m.clone(ADDRESS, COPY)
-    try:
-        return measure()
-    finally:
-        connection.close()
-        store_1m.drop(COPY)
-        _forget_what_lies_outside()
-
-
-def _forget_what_lies_outside() -> None:
-    """Else the next copy is taken for a restored backup, as it should be, and serves nobody."""
-    for ledger in settings.ERASURE_LEDGERS:
-        Path(ledger).unlink(missing_ok=True)
-    shutil.rmtree(settings.AUDIT_ANCHORS, ignore_errors=True)
 
 
 def raw_delete() -> dict[str, float]:
@@ -119,10 +95,10 @@ def erase_beside_writers() -> dict[str, Any]:
 def erase(*, claimed: Callable[[], object] = lambda: None) -> dict[str, Any]:
     """Take the request through the whole workflow, and return what each part of it took."""
     now = datetime.now(UTC)
-    opener, approver = (actor_of(person) for person in _officers())
+    opener, approver = (actor_of(person) for person in officers())
     person = Subject.objects.get(pk=store_person.PERSON)
-    request, seconds = _opened(str(person.user_id), opener, now), defaultdict[str, float](float)
-    _clocked(seconds, "discovery", lambda: _discovered(request, opener, now))
+    request, seconds = opened(str(person.user_id), opener, now), defaultdict[str, float](float)
+    _clocked(seconds, "discovery", lambda: discovered(request, opener, now))
     _clocked(seconds, "freeze", lambda: _frozen(request, opener, now))
     word = Word(digest=request.manifest_digest, number=str(request.number), proved_at=now - timedelta(minutes=1))
     _clocked(seconds, "approve", lambda: approving.approve(request, word, actor=approver, now=now))
@@ -139,24 +115,6 @@ def erase(*, claimed: Callable[[], object] = lambda: None) -> dict[str, Any]:
     return {"seconds": dict(seconds) | taken, "longest_step": longest, "memory_mb": memory}
 
 
-def _officers() -> list[Person]:
-    """Make the two people whom an erasure needs."""
-    return [Person.objects.create(login=f"officer-{number}", roles=[Role.COMPLIANCE.value], all_containers=True) for number in (1, 2)]
-
-
-def _opened(user_id: str, actor: str, now: datetime) -> ErasureRequest:
-    meant = [each for each in candidates(user_id, list(Container.objects.values_list("pk", flat=True))) if each.origin == Origin.GIVEN]
-    opening = Opening(
-        kind=Kind.SUBJECT, ground=Ground.CONSENT_WITHDRAWN, channel=Channel.PAGE, identity=IdentityLevel.TOKEN, ticked=meant, others=[]
-    )
-    return intake.open_request(opening, actor=actor, now=now)
-
-
-def _discovered(request: ErasureRequest, actor: str, now: datetime) -> None:
-    manifest = discovery.start(request, actor=actor, now=now)
-    _run(Job.objects.get(target=discovery.job_target(manifest)))
-
-
 def _frozen(request: ErasureRequest, actor: str, now: datetime) -> None:
     request.refresh_from_db()
     for item_class in (ItemClass.MIXED, ItemClass.MENTION):  # five words in a row can be said twice by chance
@@ -164,14 +122,6 @@ def _frozen(request: ErasureRequest, actor: str, now: datetime) -> None:
             bulk_decisions.accept_planned(request, item_class, actor=actor, now=now)
     deciding.submit(request, actor=actor, now=now)
     request.refresh_from_db()
-
-
-def _run(job: Job) -> None:
-    view = there(lease.take(job.pk, now=datetime.now(UTC)))
-    step_of = handler_of(job.kind).step
-    while not (step := step_of(view, now=datetime.now(UTC))).finished:
-        view = there(lease.checkpoint(view, step, now=datetime.now(UTC)))
-    lease.finish(view, step, now=datetime.now(UTC))
 
 
 def _executed(job: Job) -> tuple[dict[str, float], dict[str, float]]:
