@@ -89,7 +89,7 @@
   });
   document.addEventListener("htmx:sendError", (event) => failed(event, "This could not be loaded: no answer from the server. What you see may be out of date."));
   document.addEventListener("htmx:timeout", (event) => failed(event, "This could not be loaded in time. What you see may be out of date."));
-  document.addEventListener("htmx:beforeSwap", (event) => { 
+  document.addEventListener("htmx:beforeSwap", (event) => {
     if (!event.detail.shouldSwap || !event.detail.target) return;
     event.detail.target.removeAttribute("data-failed");
     answered(event.detail.target);

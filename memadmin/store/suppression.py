@@ -183,9 +183,10 @@ def verdicts(container: Container, user_ids: Iterable[str | None], *, now: datet
 
 def text_verdicts(container: Container, texts: Iterable[str], *, now: datetime, origin: Container | None = None) -> dict[str, Verdict]:
     """Return what is to happen to each text that is suppressed here, or where it comes from. Raises KeysUnusable."""
-    found = _look_up(SuppressedKind.TEXT, container, {text: normal(text) for text in texts}, now=now)
+    forms = {text: normal(text) for text in texts}
+    found = _look_up(SuppressedKind.TEXT, container, forms, now=now)
     if origin is not None:
-        for text, verdict in text_verdicts(origin, texts, now=now).items():
+        for text, verdict in _look_up(SuppressedKind.TEXT, origin, forms, now=now).items():
             found[text] = strictest([verdict, found.get(text, verdict)])
     return found
 

@@ -303,7 +303,7 @@ def test_an_emergency_stop_that_the_backup_holds_is_lifted_by_a_word_alone(conta
     assert not Subject.objects.filter(user_id="ann").exists()
 
 
-@pytest.mark.parametrize("phase", ["fence", "rows", "close"])
+@pytest.mark.parametrize("phase", ["fence", "rows", "close", "end"])
 def test_killed_while_it_erases_again_it_goes_on_and_lets_nobody_in_before(backup, monkeypatch, phase):
     erase(opened(CANARY))
     backup.put_back()

@@ -41,34 +41,14 @@ class PapersLeft(Exception):
     """A paper of the request still names the person after the names were purged: it is not complete."""
 
 
-def close(request: ErasureRequest, manifest: Manifest, *, actor: str, now: datetime) -> None:
-    """Certify a verified erasure, and take the person out of its papers. May be repeated after a kill at any place.
-
-    Raises PapersLeft, LedgerUnusable, KeysUnusable.
-    """
-    certificate = _certified(request, manifest, actor=actor, now=now)
-    facts = {"certificate": certificate.digest, "attempt": request.attempt}
-    ledger.write("completed", request=str(request.uid), at=now, facts=facts)
-
-
-def complete(request: ErasureRequest, *, deleted_before: str, actor: str, now: datetime) -> None:
-    """End a certified erasure, once the database has forgotten its papers too; see `physical.forget`. Raises HeldOpen, NotForgotten."""
-    physical.forget((table.name for table in tables() if table.name.startswith(OWN_TABLES)), deleted_before=deleted_before)
-    certificate = Certificate.objects.filter(request=request).latest("pk")
-    level, done_at = certificate.level, certificate.issued_at  # however long somebody kept the database from forgetting the papers
-    with transaction.atomic():
-        move(request, Status.COMPLETED, now=now, completed_at=done_at, purged_at=done_at, outcome_code=level)
-        freezing.lift(request, actor=actor, now=now)
-        log.append(Action.ERASURE_COMPLETED, actor=actor, target=target_of(request), at=now, reason_code=level)
-    checkpoints.write(actor=actor, now=now)
-
-
 @transaction.atomic
-def _certified(request: ErasureRequest, manifest: Manifest, *, actor: str, now: datetime) -> Certificate:
-    """Sign, settle and purge in one transaction: after a kill either all of it is there, or nothing."""
-    there = Certificate.objects.filter(request=request).order_by("-pk").first()
-    if there is not None:
-        return there
+def close(request: ErasureRequest, manifest: Manifest, *, actor: str, now: datetime) -> None:
+    """Certify a verified erasure, settle, and purge its papers, in one transaction: after a kill all of it is there, or nothing.
+
+    Raises PapersLeft, KeysUnusable.
+    """
+    if Certificate.objects.filter(request=request).exists():
+        return
     probes = probes_of(manifest)
     withheld = manifest.items.filter(act=Act.WITHHOLD).exists()
     for each in request.manifests.exclude(frozen_at=None):
@@ -77,12 +57,28 @@ def _certified(request: ErasureRequest, manifest: Manifest, *, actor: str, now: 
     if request.drill_id is None:  # nobody was given anything of a made-up person
         notices.make(request, now=now)
     disclosures.erase(request, actor=actor, now=now)
-    certificate = issue(request, _level(request, withheld), executed_of(request, at=now), actor=actor, now=now)
+    issue(request, _level(request, withheld), executed_of(request, at=now), actor=actor, now=now)
     _settle(request, actor=actor, now=now)
     _purge(request, manifest)
     purge_others(request, now=now)
     _check_papers(request, probes)
-    return certificate
+
+
+def complete(request: ErasureRequest, *, deleted_before: str, actor: str, now: datetime) -> None:
+    """End a certified erasure, once the database has forgotten its papers too; see `physical.forget`. May be repeated after a kill.
+
+    Raises HeldOpen, NotForgotten, LedgerUnusable.
+    """
+    physical.forget((table.name for table in tables() if table.name.startswith(OWN_TABLES)), deleted_before=deleted_before)
+    certificate = Certificate.objects.filter(request=request).latest("pk")
+    facts = {"certificate": certificate.digest, "attempt": request.attempt}
+    ledger.write("completed", request=str(request.uid), at=now, facts=facts)
+    level, done_at = certificate.level, certificate.issued_at  # however long somebody kept the database from forgetting the papers
+    with transaction.atomic():
+        move(request, Status.COMPLETED, now=now, completed_at=done_at, purged_at=done_at, outcome_code=level)
+        freezing.lift(request, actor=actor, now=now)
+        log.append(Action.ERASURE_COMPLETED, actor=actor, target=target_of(request), at=now, reason_code=level)
+    checkpoints.write(actor=actor, now=now)
 
 
 def _level(request: ErasureRequest, withheld: bool) -> Level:

@@ -24,8 +24,8 @@ IN_PLAIN = {
     "users": "the users themselves are removed",
     "forget": "the database forgets what was deleted",
     "look": "the whole database is looked through",
-    "close": "certificate, ledger, and the request's own papers",
-    "end": "the database forgets the request's papers too",
+    "close": "certificate, and the request's own papers",
+    "end": "the database forgets these papers too, and the ledger is told",
 }
 CAUSES = {
     "LedgerUnusable": "The ledger cannot be written: its disk is full, or it is not where the settings say.",

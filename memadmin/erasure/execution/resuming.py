@@ -9,7 +9,7 @@ from memadmin.audit import log
 from memadmin.audit.actions import Action
 from memadmin.erasure import discovery
 from memadmin.erasure.deciding import return_to_review
-from memadmin.erasure.execution.steps import EXECUTE, At, enqueue
+from memadmin.erasure.execution.steps import EXECUTE, PHASES, At, enqueue
 from memadmin.erasure.intake import target_of
 from memadmin.erasure.models import ErasureRequest, FindingKind, Manifest, Status, Verification
 from memadmin.erasure.moves import Refusal, WrongState, move
@@ -18,7 +18,7 @@ from memadmin.jobs import queue
 from memadmin.jobs.models import Job
 from memadmin.store import configuration
 
-VERIFIES = ("look", "close")  # the phases in which a request is being verified
+VERIFIES = PHASES[PHASES.index("look") :]  # the phases in which a request is being verified
 
 
 class Stopped(Refusal):

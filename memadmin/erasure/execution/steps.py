@@ -8,8 +8,8 @@
     users    exports, and the rows of the users themselves, where nothing stays behind
     forget   the database's pages, indexes, statistics and log, and what this process keeps
     look     the independent verification
-    close    certificate, suppression for the time after, the names and notes of the request, ledger
-    end      the database forgets these papers too, and the request is complete
+    close    certificate, suppression for the time after, the names and notes of the request
+    end      the database forgets these papers too; ledger, and the request is complete
 
 Nothing that fails is passed over: the request is STALLED with a code, and goes on from where it was when somebody says so.
 """

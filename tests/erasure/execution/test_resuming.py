@@ -210,7 +210,7 @@ def test_the_rest_is_looked_for_once_at_a_time_and_a_failed_search_changes_nothi
     assert go_on(request).state == Status.COMPLETED
 
 
-@pytest.mark.parametrize("phase", ["rows", "look", "close"])
+@pytest.mark.parametrize("phase", ["rows", "look", "close", "end"])
 def test_a_stalled_erasure_goes_on_from_where_it_was(container: Container, person: Planted, monkeypatch: Any, phase: str):
     request = opened(CANARY)
     approved(request)
