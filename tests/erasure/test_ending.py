@@ -47,7 +47,7 @@ def an_erasure(level=Level.LIVE):
     suppression.fence(["ann"], container=container, request_ref=target_of(request), actor=ACTOR, now=NOON)
     look = looking.begin(manifest, now=NOON)
     type(look).objects.filter(pk=look.pk).update(outcome="clean", ended_at=NOON)
-    closing._certified(request, manifest, actor=ACTOR, now=NOON)
+    closing.close(request, manifest, actor=ACTOR, now=NOON)
     ErasureRequest.objects.filter(pk=request.pk).update(state=Status.COMPLETED, completed_at=NOON, outcome_code=level)
     request.refresh_from_db()
     return request
