@@ -2,6 +2,7 @@
 
 import re
 import sqlite3
+import time
 import zlib
 from collections.abc import Iterable
 from contextlib import contextmanager, suppress
@@ -169,14 +170,26 @@ def test_an_erasure_waits_for_who_sees_what_was_before_says_so_and_ends_by_itsel
     assert (request.state, progress_of(request).waiting) == (Status.COMPLETED, "")
 
 
+def once_no_older_transaction_runs(before: str) -> None:
+    """Wait for the other tests on this server: a snapshot counts from the oldest transaction that writes in any database."""
+    with connection.cursor() as cursor:
+        for _ in range(1200):
+            cursor.execute("SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint >= %s", [int(before)])
+            if cursor.fetchone()[0]:
+                return
+            time.sleep(0.1)
+    raise AssertionError("A transaction has been running for two minutes.")
+
+
 @on_postgresql
 def test_who_begins_to_read_once_everything_is_erased_keeps_nobody_waiting(monkeypatch):
     make_memory(make_container(), "likes tea", user_id=CANARY)
     real, forgotten = physical.forget, []
 
-    def while_somebody_reads(tables: Iterable[str], **given: Any) -> str:
+    def while_somebody_reads(tables: Iterable[str], *, deleted_before: str) -> str:
+        once_no_older_transaction_runs(deleted_before)
         with somebody_reads():
-            forgotten.append(real(tables, **given))
+            forgotten.append(real(tables, deleted_before=deleted_before))
         return forgotten[-1]
 
     monkeypatch.setattr(physical, "forget", while_somebody_reads)
